@@ -1,0 +1,5 @@
+//! The harnesses of our own stores: what the command `leasehold` runs and what the tests beside it prove.
+
+#![forbid(unsafe_code)]
+
+pub mod harness;

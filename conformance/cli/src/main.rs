@@ -1,0 +1,3 @@
+//! The command `leasehold`.
+
+fn main() {}

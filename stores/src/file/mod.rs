@@ -1,0 +1,1 @@
+//! The file store (under construction).

@@ -1,0 +1,1 @@
+//! The sqlite store (under construction).
