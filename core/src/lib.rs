@@ -23,6 +23,8 @@ mod clock;
 mod config;
 mod deadline;
 mod error;
+#[cfg(feature = "facade")]
+mod facade;
 mod id;
 mod lease;
 mod moment;
@@ -38,6 +40,11 @@ pub use clock::{Boot, BootId, Clock, ManualClock, WallTime};
 pub use config::{InvalidConfig, OwnershipConfig};
 pub use deadline::Deadline;
 pub use error::{ErrorKind, Operation, Stage, StoreError};
+#[cfg(feature = "facade")]
+pub use facade::{
+    AsyncOwnershipStore, CloseReport, FacadeStats, InvalidOffload, OffloadConfig, Offloaded, Orphan,
+    OrphanFate, OrphanHook,
+};
 pub use id::{InvalidId, OwnerId, SandboxId, SessionKey};
 pub use lease::{
     ClaimOutcome, Damaged, DiscardOutcome, Fence, FenceExhausted, Intent, Lease, Listing, Phase, Reading,
