@@ -15,6 +15,7 @@
 //! | move time in a test | [`Clock`] and [`ManualClock`] |
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod cell;

@@ -31,7 +31,7 @@ impl Ttl {
     /// # Errors
     /// [`InvalidTtl`] that names the value when it is zero, longer than 10 years or not whole milliseconds.
     pub fn new(duration: Duration) -> Result<Self, InvalidTtl> {
-        if duration.subsec_nanos() % 1_000_000 != 0 {
+        if !duration.subsec_nanos().is_multiple_of(1_000_000) {
             return Err(InvalidTtl::new(format!("{duration:?}"), "it is not whole milliseconds"));
         }
         match u64::try_from(duration.as_millis()) {

@@ -12,6 +12,7 @@
 //! `cell.rs` (how one record changes) besides.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(any(feature = "file", feature = "sqlite"))]

@@ -33,7 +33,9 @@ pub enum OrphanFate {
 
 /// Told of every orphan and its fate, on a thread of the facade. It may block for a moment; what it throws is swallowed.
 #[derive(Clone)]
-pub struct OrphanHook(Arc<dyn Fn(&Orphan, &OrphanFate) + Send + Sync>);
+pub struct OrphanHook(Arc<Told>);
+
+type Told = dyn Fn(&Orphan, &OrphanFate) + Send + Sync;
 
 impl OrphanHook {
     /// A hook that calls `told`.

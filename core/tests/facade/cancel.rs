@@ -12,8 +12,11 @@ use rstest::rstest;
 
 use crate::support::{Act, Polled, block_on, config, eventually, id, scripted};
 
+/// Orphans, and whether each was released.
+type Seen = Arc<Mutex<Vec<(Orphan, bool)>>>;
+
 /// A hook that remembers.
-fn remember() -> (OrphanHook, Arc<Mutex<Vec<(Orphan, bool)>>>) {
+fn remember() -> (OrphanHook, Seen) {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
     let told = move |orphan: &Orphan, fate: &OrphanFate| {
