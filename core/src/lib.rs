@@ -18,6 +18,8 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "bridged")]
+mod bridged;
 mod cell;
 mod cell_store;
 mod clock;
@@ -33,6 +35,8 @@ mod reach;
 mod store;
 mod ttl;
 
+#[cfg(feature = "bridged")]
+pub use bridged::{AsyncLeaseCell, Bridged, Found};
 pub use cell::LeaseCell;
 pub use cell_store::CellStore;
 #[cfg(target_os = "linux")]
