@@ -1,7 +1,57 @@
 //! The conformance kit: anyone proves a store of leases against the contract, clause by clause.
+//!
+//! Write a [`Harness`] for your store, then either
+//!
+//! - `leasehold_conformance::conformance_suite!(MyHarness);` in a test file: one `#[test]` a case; or
+//! - `leasehold_conformance::conformance_main!(MyHarness);` in a binary or example: the whole command line.
+//!
+//! | you want to | look at |
+//! | --- | --- |
+//! | have a store proved | [`Harness`], [`Namespace`], [`Faults`] |
+//! | know what is proved | [`CASES`], and `docs/contract.md` |
+//! | run it from code | [`run_all`], [`Report`] |
+//! | see that the kit can fail | the module `meta` (feature `meta`) |
+//! | have a Redis server in a test | the module `servers` (feature `servers`) |
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::unwrap_used))]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
+pub mod case;
+mod cases;
+mod chance;
+pub mod cli;
 mod harness;
+mod kit;
+#[cfg(feature = "meta")]
+pub mod meta;
+mod report;
+mod require;
+mod runner;
+#[cfg(feature = "servers")]
+pub mod servers;
+mod verdict;
+mod waiver;
 
+pub use cases::CASES;
 pub use harness::{Capabilities, Damage, Faults, Harness, Namespace, Outage, Unready};
+pub use kit::{Kit, Store};
+pub use report::{CONTRACT, Line, Report};
+pub use require::is_required;
+pub use runner::{Options, prove_case, run_all, run_case};
+pub use verdict::Verdict;
+pub use waiver::Waiver;
+
+/// The whole command line for a store of one's own: options, reports, exit code.
+///
+/// ```ignore
+/// leasehold_conformance::conformance_main!(MyHarness);
+/// ```
+#[macro_export]
+macro_rules! conformance_main {
+    ($harness:ty) => {
+        fn main() -> ::std::process::ExitCode {
+            $crate::cli::main(::std::sync::Arc::new(<$harness as ::std::default::Default>::default()))
+        }
+    };
+}

@@ -94,3 +94,62 @@ pub trait OwnershipStore: Send + Sync + 'static {
     /// See the [trait](Self#errors).
     fn close(&self) -> Result<(), StoreError>;
 }
+
+/// A boxed store is a store, so that what `leasehold_stores::open` gives can be handed on, to a facade for instance.
+impl OwnershipStore for Box<dyn OwnershipStore> {
+    fn owner(&self) -> &OwnerId {
+        (**self).owner()
+    }
+
+    fn ttl(&self) -> Ttl {
+        (**self).ttl()
+    }
+
+    fn reach(&self) -> Reach {
+        (**self).reach()
+    }
+
+    fn quantum(&self) -> Duration {
+        (**self).quantum()
+    }
+
+    fn take(&self, id: &SandboxId) -> Result<TakeOutcome, StoreError> {
+        (**self).take(id)
+    }
+
+    fn claim(&self, id: &SandboxId, intent: Intent) -> Result<ClaimOutcome, StoreError> {
+        (**self).claim(id, intent)
+    }
+
+    fn renew(&self, id: &SandboxId) -> Result<RenewOutcome, StoreError> {
+        (**self).renew(id)
+    }
+
+    fn renew_many(&self, ids: &[SandboxId]) -> Vec<Result<RenewOutcome, StoreError>> {
+        (**self).renew_many(ids)
+    }
+
+    fn release(&self, id: &SandboxId) -> Result<ReleaseOutcome, StoreError> {
+        (**self).release(id)
+    }
+
+    fn release_tenure(&self, id: &SandboxId, fence: Fence) -> Result<ReleaseOutcome, StoreError> {
+        (**self).release_tenure(id, fence)
+    }
+
+    fn inspect(&self, id: &SandboxId) -> Result<Option<Lease>, StoreError> {
+        (**self).inspect(id)
+    }
+
+    fn list(&self) -> Result<Listing, StoreError> {
+        (**self).list()
+    }
+
+    fn discard(&self, id: &SandboxId, force: bool) -> Result<DiscardOutcome, StoreError> {
+        (**self).discard(id, force)
+    }
+
+    fn close(&self) -> Result<(), StoreError> {
+        (**self).close()
+    }
+}

@@ -25,7 +25,7 @@ use crate::StoreUrl;
 /// # Errors
 /// [`ErrorKind::Invalid`] for a URL that can't be understood, [`ErrorKind::Unsupported`] for a store that was not
 /// compiled in, and whatever opening that store brings.
-pub fn open(url: &str, owner: OwnerId, ttl: Ttl) -> Result<Arc<dyn OwnershipStore>, StoreError> {
+pub fn open(url: &str, owner: OwnerId, ttl: Ttl) -> Result<Box<dyn OwnershipStore>, StoreError> {
     let clock = BootClock::new().map_err(|e| e.during(Operation::Open, None))?;
     open_with(&url.parse()?, owner, ttl, Arc::new(clock))
 }
@@ -39,9 +39,15 @@ pub fn open_with(
     owner: OwnerId,
     ttl: Ttl,
     clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn OwnershipStore>, StoreError> {
-    let opened: Result<Arc<dyn OwnershipStore>, StoreError> = match url.scheme() {
+) -> Result<Box<dyn OwnershipStore>, StoreError> {
+    let opened: Result<Box<dyn OwnershipStore>, StoreError> = match url.scheme() {
         "memory" => crate::memory::open(url, owner, ttl, clock),
+        #[cfg(feature = "file")]
+        "file" => crate::file::open(url, owner, ttl, clock),
+        #[cfg(feature = "sqlite")]
+        "sqlite" => crate::sqlite::open(url, owner, ttl, clock),
+        #[cfg(feature = "redis")]
+        "redis" | "rediss" | "redis+unix" => crate::redis::open(url, owner, ttl, clock),
         scheme => Err(unknown(url, scheme)),
     };
     opened.map_err(|e| e.during(Operation::Open, None))
@@ -50,7 +56,11 @@ pub fn open_with(
 fn unknown(url: &StoreUrl, scheme: &str) -> StoreError {
     let known = ["file", "sqlite", "redis", "rediss", "redis+unix"];
     if known.contains(&scheme) {
-        let feature = scheme.split('+').next().unwrap_or(scheme);
+        let feature = match scheme {
+            "rediss" => "redis-tls",
+            "redis+unix" => "redis",
+            scheme => scheme,
+        };
         return StoreError::new(
             ErrorKind::Unsupported,
             format!("store URL {url}: this build has no {feature} store; enable the feature {feature:?}"),

@@ -1,3 +1,62 @@
-//! The command `leasehold`.
+//! The command `leasehold`: proves stores of leases, clause by clause.
 
-fn main() {}
+#![forbid(unsafe_code)]
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use leasehold_cli::harness::harness_for;
+use leasehold_conformance::Harness;
+use leasehold_conformance::cli::{self, OPTIONS};
+
+const USAGE: &str = "\
+leasehold proves that a store of sandbox leases keeps its contract.
+
+  leasehold [conform] [URL…] [options]
+
+Without a URL it proves the three embedded stores (memory, file, SQLite) in a fresh temporary directory. A URL names the
+store to prove: memory:, file:/dir, sqlite:/path.db, redis://host:6379/0. It works in namespaces of its own there and
+touches nothing that it did not make.
+";
+
+fn main() -> ExitCode {
+    let mut args: Vec<String> = std::env::args().skip(1).collect();
+    if args.first().is_some_and(|first| first == "conform") {
+        args.remove(0);
+    }
+    let mut asked = match cli::parse(args) {
+        Ok(asked) => asked,
+        Err(why) => return refuse(&why),
+    };
+    if asked.help {
+        let _ = writeln!(std::io::stdout(), "{USAGE}\n{OPTIONS}");
+        return ExitCode::SUCCESS;
+    }
+    let urls = if asked.rest.is_empty() { embedded() } else { asked.rest.clone() };
+    let harnesses: Result<Vec<Arc<dyn Harness>>, String> = urls.iter().map(|url| harness_for(url)).collect();
+    match harnesses {
+        Ok(harnesses) => {
+            asked.options.repeat = format!(
+                "cargo run --release --{} --case {{case}} --seed {{seed}}",
+                asked.rest.iter().map(|url| format!(" {}", redacted(url))).collect::<String>()
+            );
+            cli::conform(&harnesses, &asked)
+        }
+        Err(why) => refuse(&why),
+    }
+}
+
+/// The stores that need nothing but this process and a temporary directory.
+fn embedded() -> Vec<String> {
+    ["memory:", "file:", "sqlite:"].map(str::to_owned).to_vec()
+}
+
+fn redacted(url: &str) -> String {
+    url.parse::<leasehold_stores::StoreUrl>().map_or_else(|_| "URL".to_owned(), |url| url.to_string())
+}
+
+fn refuse(why: &str) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "leasehold: {why}");
+    ExitCode::from(2)
+}

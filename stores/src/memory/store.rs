@@ -18,7 +18,7 @@ pub fn open(
     owner: OwnerId,
     ttl: Ttl,
     clock: Arc<dyn Clock>,
-) -> Result<Arc<dyn OwnershipStore>, StoreError> {
+) -> Result<Box<dyn OwnershipStore>, StoreError> {
     MemoryConfig::from_url(url)?;
-    Ok(Arc::new(CellStore::new(MemoryCell::new(clock), owner, ttl)))
+    Ok(Box::new(CellStore::new(MemoryCell::new(clock), owner, ttl)))
 }
