@@ -64,7 +64,9 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Asked, String> {
             "--json" => asked.json = Some(value("a file's name, or -")?),
             "--list" => asked.list = true,
             "--help" | "-h" => asked.help = true,
-            option if option.starts_with('-') => return Err(format!("unknown option {option}; --help has them all")),
+            option if option.starts_with('-') => {
+                return Err(format!("unknown option {option}; --help has them all"));
+            }
             _ => asked.rest.push(arg),
         }
     }
@@ -74,7 +76,9 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Asked, String> {
 /// Runs what was asked on each harness in turn, prints the reports and says with which code to end.
 pub fn conform(harnesses: &[Arc<dyn Harness>], asked: &Asked) -> ExitCode {
     if asked.list {
-        CASES.iter().for_each(|case| say(&format!("{:<4} {:<10} {:<46} {}", case.clause(), case.tier, case.id, case.rule)));
+        CASES.iter().for_each(|case| {
+            say(&format!("{:<4} {:<10} {:<46} {}", case.clause(), case.tier, case.id, case.rule))
+        });
         return ExitCode::SUCCESS;
     }
     let (mut reports, mut success) = (Vec::new(), !harnesses.is_empty());
@@ -89,9 +93,14 @@ pub fn conform(harnesses: &[Arc<dyn Harness>], asked: &Asked) -> ExitCode {
         reports.push(report);
     }
     if let Some(file) = &asked.json {
-        let json = serde_json::json!({ "reports": reports.iter().map(crate::Report::json).collect::<Vec<_>>() });
+        let json =
+            serde_json::json!({ "reports": reports.iter().map(crate::Report::json).collect::<Vec<_>>() });
         let text = format!("{json:#}\n");
-        let written = if file == "-" { std::io::stdout().write_all(text.as_bytes()) } else { std::fs::write(file, text) };
+        let written = if file == "-" {
+            std::io::stdout().write_all(text.as_bytes())
+        } else {
+            std::fs::write(file, text)
+        };
         if let Err(error) = written {
             say(&format!("the report can't be written to {file}: {error}"));
             return ExitCode::FAILURE;

@@ -2,8 +2,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::{
-    BootClock, ClaimOutcome, Clock, Fence, Intent, Lease, ManualClock, Moment, OwnerId, OwnershipStore, SandboxId,
-    TakeOutcome, Tenure, Ttl,
+    BootClock, ClaimOutcome, Clock, Fence, Intent, Lease, ManualClock, Moment, OwnerId, OwnershipStore,
+    SandboxId, TakeOutcome, Tenure, Ttl,
 };
 
 use crate::case::Stop;
@@ -99,7 +99,10 @@ impl<'a> Kit<'a> {
     }
 
     /// Lets `duration` pass.
-    #[expect(clippy::disallowed_methods, reason = "the one place where the kit waits for time that nobody can move")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place where the kit waits for time that nobody can move"
+    )]
     pub fn pass(&self, duration: Duration) {
         match &self.time {
             Time::Virtual(clock) => clock.advance(duration),

@@ -81,7 +81,9 @@ impl Report {
         let not_run = self.count(|verdict| matches!(verdict, Verdict::NotRun(_)));
         let partial = if self.is_partial() { " (partial)" } else { "" };
         let name = &self.name;
-        format!("{name}: {passed} passed, {failed} failed, {not_applicable} not applicable, {not_run} not run{partial}")
+        format!(
+            "{name}: {passed} passed, {failed} failed, {not_applicable} not applicable, {not_run} not run{partial}"
+        )
     }
 
     /// The whole report for people.
@@ -95,7 +97,11 @@ impl Report {
                 let _ = writeln!(text, "\n  {family}");
             }
             let millis = line.took.as_secs_f64() * 1e3;
-            let _ = writeln!(text, "    {:<7} {:<46} {millis:>8.1} ms  {}", line.verdict, line.case.id, line.case.rule);
+            let _ = writeln!(
+                text,
+                "    {:<7} {:<46} {millis:>8.1} ms  {}",
+                line.verdict, line.case.id, line.case.rule
+            );
             if let Verdict::NotApplicable(why) | Verdict::NotRun(why) = &line.verdict {
                 let _ = writeln!(text, "            {why}");
             }

@@ -50,7 +50,9 @@ impl Options {
 
     fn wants(&self, case: &Case) -> bool {
         let named = self.case.as_deref().is_none_or(|asked| {
-            case.id == asked || case.clause() == asked || case.id.strip_prefix(asked).is_some_and(|rest| rest.starts_with('_'))
+            case.id == asked
+                || case.clause() == asked
+                || case.id.strip_prefix(asked).is_some_and(|rest| rest.starts_with('_'))
         });
         named && self.tier.is_none_or(|tier| tier == case.tier)
     }
@@ -97,7 +99,9 @@ pub fn run_case(harness: &Arc<dyn Harness>, case: &Case, options: &Options) -> V
         seen: "the case hangs".to_owned(),
     });
     match verdict {
-        Verdict::NotRun(why) if required(&why) => Verdict::HarnessError(format!("required, and not run: {why}")),
+        Verdict::NotRun(why) if required(&why) => {
+            Verdict::HarnessError(format!("required, and not run: {why}"))
+        }
         verdict => verdict,
     }
 }
@@ -126,7 +130,8 @@ where
 {
     let case = CASES.iter().find(|case| case.id == id).expect("the macro and the list are made of one table");
     let harness: Arc<dyn Harness> = Arc::new(harness.clone());
-    let seed = std::env::var("LEASEHOLD_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(Options::SEED);
+    let seed =
+        std::env::var("LEASEHOLD_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(Options::SEED);
     let options = Options { seed, ..Options::default() };
     match run_case(&harness, case, &options) {
         Verdict::Passed => {}
@@ -144,6 +149,8 @@ where
                 case.rule
             );
         }
-        verdict => panic!("{} on {}: {verdict}: {}", case.id, harness.name(), verdict.detail().unwrap_or_default()),
+        verdict => {
+            panic!("{} on {}: {verdict}: {}", case.id, harness.name(), verdict.detail().unwrap_or_default())
+        }
     }
 }

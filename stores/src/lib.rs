@@ -3,7 +3,7 @@
 //! | store | reach | feature | pick it for |
 //! | --- | --- | --- | --- |
 //! | [`memory`] | process | always there | one gateway process |
-//! | [`file`] | host | `file` | a few processes on one host, nothing to install |
+//! | [`mod@file`] | host | `file` | a few processes on one host, nothing to install |
 //! | [`sqlite`] | host | `sqlite` | many leases on one host |
 //! | [`redis`] | cluster | `redis` | gateways on many hosts |
 //!

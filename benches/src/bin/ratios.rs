@@ -61,7 +61,10 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Asked, String> {
             }
             group if known.contains(&group) => asked.groups.push(arg),
             other => {
-                return Err(format!("{other:?} is neither an option nor a group; groups: {}", known.join(", ")));
+                return Err(format!(
+                    "{other:?} is neither an option nor a group; groups: {}",
+                    known.join(", ")
+                ));
             }
         }
     }

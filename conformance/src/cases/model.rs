@@ -19,15 +19,26 @@ enum Action {
     Take,
     Keep,
     Destroy,
-    DestroyTenure { tenure: usize },
+    DestroyTenure {
+        tenure: usize,
+    },
     Renew,
     RenewMany,
     Release,
-    ReleaseTenure { tenure: usize },
-    Discard { force: bool },
+    ReleaseTenure {
+        tenure: usize,
+    },
+    Discard {
+        force: bool,
+    },
     /// Moves time by a fraction of the TTL, in eighths, and a nanosecond up or down.
-    Pass { eighths: u32, nanos: i8 },
-    StepWall { seconds: i64 },
+    Pass {
+        eighths: u32,
+        nanos: i8,
+    },
+    StepWall {
+        seconds: i64,
+    },
 }
 
 /// A step by somebody on something.
@@ -86,9 +97,7 @@ fn history(seed: u64, length: usize, virtual_time: bool) -> Vec<Move> {
                 10 => Action::Release,
                 11 | 12 => Action::ReleaseTenure { tenure },
                 13 => Action::Discard { force: chance.below(2) == 0 },
-                14..=16 => {
-                    Action::Pass { eighths: chance.below(9) as u32, nanos: chance.below(3) as i8 - 1 }
-                }
+                14..=16 => Action::Pass { eighths: chance.below(9) as u32, nanos: chance.below(3) as i8 - 1 },
                 _ => Action::StepWall { seconds: chance.below(7_201) as i64 - 3_600 },
             };
             let (owner, sandbox) = (chance.below(OWNERS.len()), chance.below(SANDBOXES.len()));
@@ -120,14 +129,19 @@ impl Model {
 
     /// The fence to ask with, in the model's numbers and in the store's.
     fn nth(&self, back: usize) -> (Fence, Fence) {
-        let none = (Fence::MIN, Fence::MIN);
+        // One that no tenure ever has.
+        let none = (Fence::MAX, Fence::MAX);
         self.fences.iter().rev().nth(back).copied().unwrap_or(none)
     }
 
     /// The store gave `theirs` where the rules gave `ours`.
     fn same_fence(&mut self, ours: Fence, theirs: Fence) -> Result<(), String> {
         if let Some((_, known)) = self.fences.iter().find(|(model, _)| *model == ours) {
-            return if *known == theirs { Ok(()) } else { Err(format!("fence {theirs}, not {known} as before")) };
+            return if *known == theirs {
+                Ok(())
+            } else {
+                Err(format!("fence {theirs}, not {known} as before"))
+            };
         }
         if let Some((_, last)) = self.fences.last().filter(|(_, last)| theirs <= *last) {
             return Err(format!("fence {theirs} for a new tenure, not above {last}"));
@@ -142,9 +156,7 @@ fn run(kit: &Kit<'_>, history: &[Move]) -> Check {
     // Every run has a clock and a namespace of its own, or a shrunk history would meet the leavings of the last.
     let stores: Vec<[Store; 2]> = OWNERS
         .iter()
-        .map(|owner| {
-            Ok([kit.open_in(&*namespace, owner, SHORT)?, kit.open_in(&*namespace, owner, LONG)?])
-        })
+        .map(|owner| Ok([kit.open_in(&*namespace, owner, SHORT)?, kit.open_in(&*namespace, owner, LONG)?]))
         .collect::<Result<_, Stop>>()?;
     let mut models: Vec<Model> = SANDBOXES.iter().map(|_| Model::default()).collect();
     for (n, step) in history.iter().enumerate() {
@@ -208,12 +220,15 @@ fn one(kit: &Kit<'_>, store: &Store, models: &mut [Model], step: &Move) -> Resul
                 }
                 _ => return Ok(()),
             };
-            let ours = model.ask(kit, |r, g| rules::claim(r, intents.0, asker, g)).map_err(|e| Err(e.to_string()))?;
+            let ours = model
+                .ask(kit, |r, g| rules::claim(r, intents.0, asker, g))
+                .map_err(|e| Err(e.to_string()))?;
             match (ours, store.claim(&sbx, intents.1).map_err(stop)?) {
                 (ClaimOutcome::Claimed { tenure: a, .. }, ClaimOutcome::Claimed { tenure: b, .. }) => {
                     words(model.same_fence(a.fence, b.fence))
                 }
-                (ClaimOutcome::Refused, ClaimOutcome::Refused) | (ClaimOutcome::Lapsed, ClaimOutcome::Lapsed) => Ok(()),
+                (ClaimOutcome::Refused, ClaimOutcome::Refused)
+                | (ClaimOutcome::Lapsed, ClaimOutcome::Lapsed) => Ok(()),
                 (a, b) => differ(&a, &b),
             }
         }
@@ -267,7 +282,9 @@ fn one(kit: &Kit<'_>, store: &Store, models: &mut [Model], step: &Move) -> Resul
 fn renewed(kit: &Kit<'_>, model: &mut Model, asker: Asker<'_>, theirs: RenewOutcome) -> Result<(), Differs> {
     let ours = model.ask(kit, |r, g| rules::renew(r, asker, g));
     match (ours, theirs) {
-        (RenewOutcome::Renewed(a), RenewOutcome::Renewed(b)) => model.same_fence(a.fence, b.fence).map_err(Err),
+        (RenewOutcome::Renewed(a), RenewOutcome::Renewed(b)) => {
+            model.same_fence(a.fence, b.fence).map_err(Err)
+        }
         (a, b) if a == b => Ok(()),
         (a, b) => Err(Err(format!("{b:?} where the rules say {a:?}"))),
     }
@@ -317,7 +334,8 @@ fn shrunk(kit: &Kit<'_>, mut history: Vec<Move>, mut stop: Stop, seed: u64) -> S
         size /= 2;
     }
     let Stop::Failed { expected, seen } = stop else { return stop };
-    let story: Vec<String> = history.iter().enumerate().map(|(n, step)| format!("  {}. {step}", n + 1)).collect();
+    let story: Vec<String> =
+        history.iter().enumerate().map(|(n, step)| format!("  {}. {step}", n + 1)).collect();
     let seen = format!("{seen}\nthe shortest history that does it (seed {seed}):\n{}", story.join("\n"));
     Stop::Failed { expected, seen }
 }

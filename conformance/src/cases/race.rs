@@ -31,7 +31,9 @@ pub(super) fn takes_follow_one_another(kit: &Kit<'_>) -> Check {
         let outcomes = at_once(&stores, |store| store.take(&sbx))?;
         let mut last = None;
         for (store, outcome) in stores.iter().zip(&outcomes) {
-            let TakeOutcome::Taken { tenure, .. } = outcome else { return Err(Stop::failed("Taken", outcome)) };
+            let TakeOutcome::Taken { tenure, .. } = outcome else {
+                return Err(Stop::failed("Taken", outcome));
+            };
             must(all.insert(tenure.fence), "a fence of its own for every take", &outcomes)?;
             last = last.max(Some((tenure.fence, store.owner().clone())));
         }

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use leasehold::{
-    ClaimOutcome, Fence, Intent, Phase, ReleaseOutcome, RenewOutcome, Replaced, SandboxId, TakeOutcome, Tenure,
+    ClaimOutcome, Fence, Intent, Phase, ReleaseOutcome, RenewOutcome, Replaced, SandboxId, TakeOutcome,
+    Tenure,
 };
 
 use crate::case::{Check, Stop, must};
@@ -69,7 +70,8 @@ pub(super) fn cell(kit: &Kit<'_>, row: Row, op: Op, then: Then) -> Check {
             match (&before, &after) {
                 (None, None) => {}
                 (Some(before), Some(after)) => {
-                    let same = (&before.owner, before.phase, before.fence) == (&after.owner, after.phase, after.fence);
+                    let same = (&before.owner, before.phase, before.fence)
+                        == (&after.owner, after.phase, after.fence);
                     must(same, &format!("{}, nothing changed", context()), after)?;
                     left_is(after.left, before.left.saturating_sub(nudged))?;
                 }
@@ -86,7 +88,11 @@ pub(super) fn cell(kit: &Kit<'_>, row: Row, op: Op, then: Then) -> Check {
             must(answer == if op == Op::Take { "Taken" } else { says }, &context(), &answer)?;
             let (Some(after), Some(tenure)) = (after, tenure) else { return Err(wrong(answer)) };
             must(after.owner == *me.owner(), &format!("{}, mine", context()), &after)?;
-            must(after.fence == Some(tenure.fence), &format!("{}, the answer's fence", context()), (&after, tenure))?;
+            must(
+                after.fence == Some(tenure.fence),
+                &format!("{}, the answer's fence", context()),
+                (&after, tenure),
+            )?;
             left_is(after.left, Kit::TESTED)?;
             let (low, high) = (sent + Kit::TESTED, answered + Kit::TESTED);
             let within = tenure.valid_until >= low && tenure.valid_until <= high;
@@ -170,8 +176,11 @@ pub(super) fn run_out_is_absent(kit: &Kit<'_>, phase: Phase) -> Check {
         (Op::Release, Then::Same("NotHeld")),
         (Op::ReleaseTenure, Then::Same("NotHeld")),
     ];
-    let scenes: Vec<_> =
-        ["me", "peer"].into_iter().flat_map(|who| ops.into_iter().map(move |op| (who, op))).enumerate().collect();
+    let scenes: Vec<_> = ["me", "peer"]
+        .into_iter()
+        .flat_map(|who| ops.into_iter().map(move |op| (who, op)))
+        .enumerate()
+        .collect();
     let mut fences = Vec::new();
     for (n, (who, _)) in &scenes {
         let store = kit.open(who, kit.short())?;

@@ -160,7 +160,8 @@ pub(super) fn list_has_every_live_lease_once(kit: &Kit<'_>) -> Check {
     let mut expected = BTreeMap::new();
     for n in 0..60 {
         let sbx = id(&format!("sbx-{n}"));
-        let (store, phase) = (if n % 2 == 0 { &me } else { &peer }, if n % 3 == 0 { "held" } else { "teardown" });
+        let (store, phase) =
+            (if n % 2 == 0 { &me } else { &peer }, if n % 3 == 0 { "held" } else { "teardown" });
         let tenure = if phase == "held" { take(store, &sbx)? } else { claim(store, &sbx, Intent::Destroy)? };
         expected.insert(sbx, (store.owner().clone(), phase.to_owned(), tenure.fence));
     }
@@ -193,7 +194,9 @@ pub(super) fn declared_reach_is_what_the_store_says(kit: &Kit<'_>) -> Check {
     if declared == leasehold::Reach::Process {
         return must(address.is_none(), "no address beyond the process", address);
     }
-    let Some(address) = address else { return Err(Stop::Harness(format!("reach {declared} needs an address"))) };
+    let Some(address) = address else {
+        return Err(Stop::Harness(format!("reach {declared} needs an address")));
+    };
     let elsewhere = kit.harness().at(&address)?;
     let peer = kit.open_in(&*elsewhere, "peer", Kit::SCENE)?;
     let seen = lease(&peer, &sbx)?;

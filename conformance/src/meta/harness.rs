@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use leasehold::{Clock, OwnerId, OwnershipStore, Phase, Reach, SandboxId, StoreError, Ttl};
 
+use super::Fault;
 use super::store::FaultyStore;
 use super::world::{Row, World};
-use super::Fault;
 use crate::{Capabilities, Damage, Faults, Harness, Namespace, Outage, Unready};
 
 /// The harness of a store with one fault, or of the faultless model.
@@ -52,7 +52,12 @@ struct FaultyNamespace {
 }
 
 impl Namespace for FaultyNamespace {
-    fn open(&self, owner: OwnerId, ttl: Ttl, clock: Arc<dyn Clock>) -> Result<Arc<dyn OwnershipStore>, StoreError> {
+    fn open(
+        &self,
+        owner: OwnerId,
+        ttl: Ttl,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<dyn OwnershipStore>, StoreError> {
         Ok(Arc::new(FaultyStore::new(self.fault, self.world.clone(), owner, ttl, clock)))
     }
 
@@ -79,14 +84,7 @@ impl FaultyNamespace {
 
 impl Faults for FaultyNamespace {
     fn damages(&self) -> &'static [Damage] {
-        &[
-            Damage::Torn,
-            Damage::Flipped,
-            Damage::Newer,
-            Damage::Garbage,
-            Damage::WrongType,
-            Damage::Misplaced,
-        ]
+        &[Damage::Torn, Damage::Flipped, Damage::Newer, Damage::Garbage, Damage::WrongType, Damage::Misplaced]
     }
 
     fn damage(&self, id: &SandboxId, how: Damage) -> Result<(), Unready> {

@@ -2,8 +2,8 @@
 
 use leasehold::rules::{self, Asker};
 use leasehold::{
-    ClaimOutcome, Fence, FenceExhausted, Intent, Moment, Phase, Reading, Record, ReleaseOutcome, RenewOutcome,
-    Replaced, Step, TakeOutcome, Tenure, Write,
+    ClaimOutcome, Fence, FenceExhausted, Intent, Moment, Phase, Reading, Record, ReleaseOutcome,
+    RenewOutcome, Replaced, Step, TakeOutcome, Tenure, Write,
 };
 use std::time::Duration;
 
@@ -33,7 +33,12 @@ fn with_fence<T>(mut step: Step<T>, fence: Option<Fence>) -> Step<T> {
     step
 }
 
-pub(super) fn take(fault: Fault, before: Option<&Record>, asker: Asker<'_>, reading: Reading) -> Begun<TakeOutcome> {
+pub(super) fn take(
+    fault: Fault,
+    before: Option<&Record>,
+    asker: Asker<'_>,
+    reading: Reading,
+) -> Begun<TakeOutcome> {
     let honest = || rules::take(before, asker, reading);
     let seen = live(before, reading);
     let mine = seen.is_some_and(|record| is_mine(record, asker));
@@ -50,18 +55,20 @@ pub(super) fn take(fault: Fault, before: Option<&Record>, asker: Asker<'_>, read
             step
         }
         (Fault::TakeIsTurnedAwayByAPeer, Some(_)) if !mine => nothing(Ok(TakeOutcome::BeingDestroyed)),
-        (Fault::TakeOverwritesAPeersTeardown, Some(record)) if !mine => as_held(record, |held| {
-            rules::take(Some(held), asker, reading)
-        }),
-        (Fault::TakeOverwritesMyTeardown, Some(record)) if mine => as_held(record, |held| {
-            rules::take(Some(held), asker, reading)
-        }),
+        (Fault::TakeOverwritesAPeersTeardown, Some(record)) if !mine => {
+            as_held(record, |held| rules::take(Some(held), asker, reading))
+        }
+        (Fault::TakeOverwritesMyTeardown, Some(record)) if mine => {
+            as_held(record, |held| rules::take(Some(held), asker, reading))
+        }
         (Fault::TakeTurnedAwayExtends, Some(record)) if record.phase == Phase::Teardown => {
             Step { write: Write::Extend(record.expires + Duration::from_secs(1)), ..honest() }
         }
         (Fault::TakeNeverSaysWhatItReplaced, _) => honest().map(|answer| {
             answer.map(|outcome| match outcome {
-                TakeOutcome::Taken { tenure, .. } => TakeOutcome::Taken { tenure, replaced: Replaced::Nothing },
+                TakeOutcome::Taken { tenure, .. } => {
+                    TakeOutcome::Taken { tenure, replaced: Replaced::Nothing }
+                }
                 other => other,
             })
         }),
@@ -120,7 +127,8 @@ pub(super) fn claim(
         {
             anew(record, phase, asker, reading)
         }
-        (Fault::KeepOfMineIsNoRefresh, Intent::Keep, _) | (Fault::DestroyAgainIsNoRefresh, Intent::Destroy, _)
+        (Fault::KeepOfMineIsNoRefresh, Intent::Keep, _)
+        | (Fault::DestroyAgainIsNoRefresh, Intent::Destroy, _)
             if refreshes =>
         {
             Step { write: Write::Nothing, ..honest() }
@@ -145,7 +153,9 @@ pub(super) fn claim(
             }
             step
         }
-        (Fault::KeepUnwindsTeardown, Intent::Keep, Some(record)) if mine && record.phase == Phase::Teardown => {
+        (Fault::KeepUnwindsTeardown, Intent::Keep, Some(record))
+            if mine && record.phase == Phase::Teardown =>
+        {
             anew(record, Phase::Held, asker, reading)
         }
         (Fault::DestroyTenurePlants, Intent::DestroyTenure(_), None) => {
@@ -166,10 +176,14 @@ pub(super) fn claim(
         {
             rules::claim(before, Intent::Destroy, asker, reading)
         }
-        (Fault::KeepShortens, Intent::Keep, Some(record)) if refreshes => shorten(record, asker, reading, |tenure| {
-            Ok(ClaimOutcome::Claimed { tenure, replaced: Replaced::Mine(tenure.fence) })
-        }),
-        (Fault::TeardownKeepsTheFence, _, Some(record)) if mine && record.phase == Phase::Held && !refreshes => {
+        (Fault::KeepShortens, Intent::Keep, Some(record)) if refreshes => {
+            shorten(record, asker, reading, |tenure| {
+                Ok(ClaimOutcome::Claimed { tenure, replaced: Replaced::Mine(tenure.fence) })
+            })
+        }
+        (Fault::TeardownKeepsTheFence, _, Some(record))
+            if mine && record.phase == Phase::Held && !refreshes =>
+        {
             let step = with_fence(honest(), record.fence);
             step.map(|answer| {
                 answer.map(|outcome| match (outcome, record.fence) {
@@ -206,14 +220,24 @@ fn above(record: &Record, reading: Reading) -> Reading {
 }
 
 /// Now plus the TTL, even where that is sooner than what was there.
-fn shorten<T>(record: &Record, asker: Asker<'_>, reading: Reading, answer: impl FnOnce(Tenure) -> T) -> Step<T> {
+fn shorten<T>(
+    record: &Record,
+    asker: Asker<'_>,
+    reading: Reading,
+    answer: impl FnOnce(Tenure) -> T,
+) -> Step<T> {
     let expires = reading.now + asker.ttl.as_duration();
     let fence = record.fence.unwrap_or(Fence::MIN);
     let record = Record { expires, ..record.clone() };
     Step { write: Write::Put(record), answer: answer(Tenure { fence, valid_until: expires }) }
 }
 
-pub(super) fn renew(fault: Fault, before: Option<&Record>, asker: Asker<'_>, reading: Reading) -> Step<RenewOutcome> {
+pub(super) fn renew(
+    fault: Fault,
+    before: Option<&Record>,
+    asker: Asker<'_>,
+    reading: Reading,
+) -> Step<RenewOutcome> {
     let honest = || rules::renew(before, asker, reading);
     let seen = live(before, reading);
     let mine = seen.is_some_and(|record| is_mine(record, asker));
@@ -285,7 +309,9 @@ pub(super) fn release(
             Step { write: Write::Remove, answer: ReleaseOutcome::Released }
         }
         (Fault::ReleaseOfAbsentIsReleased, None) => nothing(ReleaseOutcome::Released),
-        (Fault::ReleaseTenureIgnoresTheFence, Some(_)) if mine => rules::release(before, None, asker, reading),
+        (Fault::ReleaseTenureIgnoresTheFence, Some(_)) if mine => {
+            rules::release(before, None, asker, reading)
+        }
         _ => honest(),
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use leasehold::rules::Asker;
 use leasehold::{
-    ClaimOutcome, Clock, Damaged, DiscardOutcome, ErrorKind, Fence, FenceExhausted, Intent, Lease, Listing, Moment,
-    OwnerId, OwnershipStore, Phase, Reach, Reading, Record, ReleaseOutcome, RenewOutcome, SandboxId, Step,
-    StoreError, TakeOutcome, Ttl, Write,
+    ClaimOutcome, Clock, Damaged, DiscardOutcome, ErrorKind, Fence, FenceExhausted, Intent, Lease, Listing,
+    Moment, OwnerId, OwnershipStore, Phase, Reach, Reading, Record, ReleaseOutcome, RenewOutcome, SandboxId,
+    Step, StoreError, TakeOutcome, Ttl, Write,
 };
 
 use super::world::{Row, State, World};
@@ -30,7 +30,13 @@ pub struct FaultyStore {
 }
 
 impl FaultyStore {
-    pub(super) fn new(fault: Option<Fault>, world: World, owner: OwnerId, ttl: Ttl, clock: Arc<dyn Clock>) -> Self {
+    pub(super) fn new(
+        fault: Option<Fault>,
+        world: World,
+        owner: OwnerId,
+        ttl: Ttl,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let (closed, pending) = (AtomicBool::new(false), Mutex::default());
         Self { fault, world, owner, ttl, clock, closed, pending }
     }
@@ -81,7 +87,9 @@ impl FaultyStore {
 
     /// The id under whose name the row's bytes are kept, which folding faults must agree on.
     fn kept_as(&self, id: &SandboxId) -> Result<SandboxId, StoreError> {
-        self.key(id)?.parse().map_err(|e: leasehold::InvalidId| StoreError::new(ErrorKind::Invalid, e.to_string()))
+        self.key(id)?
+            .parse()
+            .map_err(|e: leasehold::InvalidId| StoreError::new(ErrorKind::Invalid, e.to_string()))
     }
 
     /// What every call meets first: a closed handle, and a server that doesn't answer.
@@ -246,24 +254,33 @@ impl FaultyStore {
         }
         let pending = self.pending.lock().expect("no holder panics").clone();
         for id in pending {
-            let rule = |before: Option<&Record>, reading| leasehold::rules::take(before, self.asker(), reading);
+            let rule =
+                |before: Option<&Record>, reading| leasehold::rules::take(before, self.asker(), reading);
             let step = self.judge(state, &id, self.now(), rule)?;
             self.carry_out(state, &id, step.write)?;
         }
         Ok(())
     }
 
-    fn outage<T>(&self, id: &SandboxId, answer: Result<T, StoreError>, absent: T, refused: T) -> Result<T, StoreError> {
+    fn outage<T>(
+        &self,
+        id: &SandboxId,
+        answer: Result<T, StoreError>,
+        absent: T,
+        refused: T,
+    ) -> Result<T, StoreError> {
         match answer {
-            Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout) => match self.fault {
-                Some(Fault::OutageIsAbsence) => Ok(absent),
-                Some(Fault::OutageIsRefusal) => Ok(refused),
-                Some(Fault::EffectAfterTheOutage) => {
-                    self.pending.lock().expect("no holder panics").push(id.clone());
-                    Err(error)
+            Err(error) if matches!(error.kind(), ErrorKind::Unavailable | ErrorKind::Timeout) => {
+                match self.fault {
+                    Some(Fault::OutageIsAbsence) => Ok(absent),
+                    Some(Fault::OutageIsRefusal) => Ok(refused),
+                    Some(Fault::EffectAfterTheOutage) => {
+                        self.pending.lock().expect("no holder panics").push(id.clone());
+                        Err(error)
+                    }
+                    _ => Err(error),
                 }
-                _ => Err(error),
-            },
+            }
             answer => answer,
         }
     }
@@ -309,7 +326,8 @@ impl OwnershipStore for FaultyStore {
                 state.rows.remove(&key);
             }
         }
-        let rule = |before: Option<&Record>, reading| rules::take(self.rule_fault(), before, self.asker(), reading);
+        let rule =
+            |before: Option<&Record>, reading| rules::take(self.rule_fault(), before, self.asker(), reading);
         let answer = self.run(id, rule).and_then(|answer| answer.map_err(exhausted));
         self.outage(id, answer, TakeOutcome::BeingDestroyed, TakeOutcome::BeingDestroyed)
     }
@@ -323,7 +341,8 @@ impl OwnershipStore for FaultyStore {
     }
 
     fn renew(&self, id: &SandboxId) -> Result<RenewOutcome, StoreError> {
-        let rule = |before: Option<&Record>, reading| rules::renew(self.rule_fault(), before, self.asker(), reading);
+        let rule =
+            |before: Option<&Record>, reading| rules::renew(self.rule_fault(), before, self.asker(), reading);
         let answer = self.run(id, rule);
         self.outage(id, answer, RenewOutcome::Lapsed, RenewOutcome::Lost)
     }
@@ -374,8 +393,9 @@ impl OwnershipStore for FaultyStore {
     }
 
     fn release(&self, id: &SandboxId) -> Result<ReleaseOutcome, StoreError> {
-        let rule =
-            |before: Option<&Record>, reading| rules::release(self.rule_fault(), before, None, self.asker(), reading);
+        let rule = |before: Option<&Record>, reading| {
+            rules::release(self.rule_fault(), before, None, self.asker(), reading)
+        };
         let answer = self.run(id, rule);
         self.outage(id, answer, ReleaseOutcome::NotHeld, ReleaseOutcome::NotHeld)
     }

@@ -55,7 +55,11 @@ impl World {
 
 impl Row {
     /// The record as it counts in the boot `here`, and the fence of one that doesn't.
-    pub(super) fn read(&self, id: &SandboxId, here: Boot) -> Result<(Option<Record>, Option<Fence>), StoreError> {
+    pub(super) fn read(
+        &self,
+        id: &SandboxId,
+        here: Boot,
+    ) -> Result<(Option<Record>, Option<Fence>), StoreError> {
         let stamped = self.decode(id)?;
         Ok(match stamped.standing(here)? {
             Standing::Counts(record) => (Some(record), None),

@@ -120,3 +120,43 @@ fn look(dir: &Entered<'_>, name: &[u8], clock: &dyn Clock) -> Result<(), StoreEr
     };
     file.forget(dir, fence, &now_or_never)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::file::FileConfig;
+    use crate::file::dir::LeaseDir;
+    use leasehold::ManualClock;
+
+    #[test]
+    fn what_one_could_not_look_at_the_next_one_does() {
+        let around = tempfile::tempdir().unwrap();
+        let path = around.path().join("leases");
+        let dir = LeaseDir::prepare(&FileConfig::new(&path)).unwrap();
+        let dir = dir.enter().unwrap();
+        for n in 0..8 {
+            std::fs::write(path.join(format!("sbx-{n}.lease")), "").unwrap();
+        }
+        let left = || std::fs::read_dir(&path).unwrap().count();
+        let (sweep, clock) = (Sweep::new(), ManualClock::new());
+
+        let somebody = sweep.fetch().unwrap();
+        for _ in 0..3 {
+            sweep.step(&dir, &clock);
+        }
+        assert_eq!(left(), 8, "two had the cursor");
+        *sweep.cursor.lock() = Cursor::Here(somebody);
+        sweep.step(&dir, &clock);
+        assert_eq!(left(), 0);
+    }
+
+    #[test]
+    fn a_cursor_that_comes_back_to_a_closed_store_is_let_go_of() {
+        let around = tempfile::tempdir().unwrap();
+        let dir = LeaseDir::prepare(&FileConfig::new(around.path().join("leases"))).unwrap();
+        let sweep = Sweep::new();
+        sweep.close();
+        sweep.step(&dir.enter().unwrap(), &ManualClock::new());
+        assert!(matches!(*sweep.cursor.lock(), Cursor::Closed));
+    }
+}

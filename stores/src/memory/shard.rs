@@ -13,7 +13,7 @@ pub(super) struct Shard {
 }
 
 impl Shard {
-    const SMALL: usize = 32;
+    const SMALL: usize = 8;
 
     pub(super) fn new() -> Self {
         Self { table: HashTable::new(), sweep_at: Self::SMALL }

@@ -153,6 +153,22 @@ fn damage_of_this_boot_is_not_void_because_the_wall_clock_was_set() {
 }
 
 #[test]
+fn a_live_lease_that_can_be_read_is_discarded_by_force_alone() {
+    let place = Place::new();
+    let (store, sandbox) = (place.store("gw-1"), id("sbx"));
+    let fence = take(&store, &sandbox).fence;
+    let DiscardOutcome::Refused(lease) = store.discard(&sandbox, false).unwrap() else { panic!() };
+    assert_eq!(lease.fence, Some(fence));
+    assert_eq!(fence_of(&store, &sandbox), Some(fence));
+    assert_eq!(store.discard(&sandbox, true).unwrap(), DiscardOutcome::Discarded);
+    assert_eq!(fence_of(&store, &sandbox), None);
+    take(&store, &sandbox);
+    place.clock.advance(std::time::Duration::from_millis(crate::support::LONG));
+    assert_eq!(store.discard(&sandbox, false).unwrap(), DiscardOutcome::Absent);
+    assert_eq!(place.records(), 0);
+}
+
+#[test]
 fn files_of_others_are_ignored_and_records_without_an_id_are_shown() {
     let place = Place::new();
     let (store, sandbox) = (place.store("gw-1"), id("sbx"));

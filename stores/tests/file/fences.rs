@@ -60,6 +60,24 @@ fn a_restart_of_the_host_keeps_the_mark_and_the_fences_of_records_that_are_there
 }
 
 #[test]
+fn the_fence_of_a_void_record_is_exceeded_though_the_wall_clock_was_ahead_when_it_was_made() {
+    let place = Place::new();
+    let (store, sandbox) = (place.store("gw-1"), id("sbx"));
+    place.clock.step_wall(HOUR);
+    let fence = take(&store, &sandbox).fence;
+    place.clock.step_wall(-HOUR);
+    // The renewal writes the record anew, by the wall clock as it is now.
+    place.clock.advance(Duration::from_millis(1));
+    assert!(matches!(store.renew(&sandbox).unwrap(), RenewOutcome::Renewed(_)));
+    place.clock.advance(Duration::from_secs(1));
+    place.clock.reboot();
+    let after = place.store("gw-2");
+    assert_eq!(after.inspect(&sandbox).unwrap(), None);
+    let next = take(&after, &sandbox).fence;
+    assert!(next > fence, "{next} follows {fence}");
+}
+
+#[test]
 fn a_wiped_directory_begins_at_the_wall_clock() {
     let place = Place::new();
     let (store, sandbox) = (place.store("gw-1"), id("sbx"));

@@ -192,6 +192,15 @@ pub(super) const ALL: &[Sanctioned] = &[
             Ok(())
         })
     }),
+    Sanctioned::new("devices that answer from memory", || {
+        use std::io::{Read as _, Write as _};
+        let (mut random, mut null) =
+            (std::fs::File::open("/dev/urandom")?, std::fs::File::create("/dev/null")?);
+        honest(async move {
+            random.read_exact(&mut [0; 16])?;
+            null.write_all(b"text")
+        })
+    }),
     Sanctioned::new("a log line on standard error", || {
         // A line of no length, which is a write like any other and leaves the terminal alone.
         honest(async { Ok(rustix::io::write(rustix::stdio::stderr(), b"").map(drop)?) })

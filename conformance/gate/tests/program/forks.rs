@@ -39,6 +39,45 @@ fn a_forked_child_is_in_no_poll_and_may_open_one_of_its_own() {
     });
 }
 
+/// The bare instructions, as another libc or a language runtime has them. The child of a `vfork` runs on its parent's
+/// stack while the parent waits.
+#[test]
+fn bare_forks_and_vforks_come_back_on_both_sides() {
+    alone("forks::bare_forks_and_vforks_come_back_on_both_sides", || {
+        const SIGCHLD: u64 = libc::SIGCHLD as u64;
+        for (number, name) in
+            [(libc::SYS_fork, "fork"), (libc::SYS_vfork, "vfork"), (libc::SYS_clone, "clone")]
+        {
+            let (child, violations) = during(|| {
+                let child: i64;
+                // SAFETY: the child uses no memory and ends itself at once; the parent goes on behind it.
+                unsafe {
+                    std::arch::asm!(
+                        "syscall",
+                        "test rax, rax",
+                        "jnz 2f",
+                        "mov edi, 7",
+                        "mov eax, 60", // exit
+                        "syscall",
+                        "2:",
+                        inlateout("rax") number => child,
+                        inlateout("rdi") SIGCHLD => _,
+                        in("rsi") 0, in("rdx") 0, in("r10") 0, in("r8") 0,
+                        lateout("rcx") _, lateout("r11") _,
+                    );
+                }
+                let _ = std::fs::metadata("/");
+                child
+            });
+            assert_eq!(calls(&violations), [name, "statx"]);
+            let mut status = -1;
+            // SAFETY: the status is a live int.
+            let waited = unsafe { libc::waitpid(child as i32, &raw mut status, 0) };
+            assert_eq!((i64::from(waited), libc::WEXITSTATUS(status)), (child, 7), "{name}");
+        }
+    });
+}
+
 #[test]
 fn a_hook_before_exec_runs_ungated_in_the_child() {
     alone("forks::a_hook_before_exec_runs_ungated_in_the_child", || {

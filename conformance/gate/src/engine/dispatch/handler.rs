@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::frame::{Context, SignalInfo};
 use super::look::Here;
 use super::thread::{ALLOW, BLOCK, Thread};
-use super::{describe, mask, previous, raw, region, trace};
+use super::{describe, mask, previous, raw, region, switch, trace};
 use crate::calls::{self, Arguments, Verdict};
 use crate::tape::Entry;
 
@@ -135,7 +135,7 @@ fn carry_out(thread: &Thread, call: &Call, context: &mut Context) -> bool {
         libc::SYS_rt_sigaction if call.args[0] == libc::SIGSYS as u64 => mask::sigsys_action(&call.args),
         // The gate's own switch. Another user of it on this thread would take the gate down unseen, so it is told
         // that the switch is taken.
-        libc::SYS_prctl if call.args[0] == super::SWITCH => -i64::from(libc::EBUSY) as u64,
+        libc::SYS_prctl if call.args[0] == switch::DISPATCH => -i64::from(libc::EBUSY) as u64,
         _ => make(call),
     };
     true
