@@ -124,10 +124,7 @@ fn waive(case: &Case, verdict: Verdict, options: &Options) -> Verdict {
 ///
 /// # Panics
 /// When the store breaks the rule, or the harness fails.
-pub fn prove_case<H: Harness>(harness: &H, id: &str, package: &str)
-where
-    H: Clone,
-{
+pub fn prove_case<H: Harness + Clone>(harness: &H, id: &str, package: &str) {
     let case = CASES.iter().find(|case| case.id == id).expect("the macro and the list are made of one table");
     let harness: Arc<dyn Harness> = Arc::new(harness.clone());
     let seed =

@@ -14,6 +14,7 @@ const USAGE: &str = "\
 leasehold proves that a store of sandbox leases keeps its contract.
 
   leasehold [conform] [URL…] [options]
+  leasehold meta [--verbose]   prove that the kit can fail: a store for every fault, and who catches it
 
 Without a URL it proves the three embedded stores (memory, file, SQLite) in a fresh temporary directory. A URL names the
 store to prove: memory:, file:/dir, sqlite:/path.db, redis://host:6379/0. It works in namespaces of its own there and
@@ -22,8 +23,10 @@ touches nothing that it did not make.
 
 fn main() -> ExitCode {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
-    if args.first().is_some_and(|first| first == "conform") {
-        args.remove(0);
+    match args.first().map(String::as_str) {
+        Some("meta") => return leasehold_cli::meta::main(&args[1..]),
+        Some("conform") => drop(args.remove(0)),
+        _ => {}
     }
     let mut asked = match cli::parse(args) {
         Ok(asked) => asked,

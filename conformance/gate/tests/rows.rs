@@ -30,6 +30,7 @@ struct Ends {
     waits: (std::io::PipeReader, std::io::PipeWriter),
     cannot_wait: std::os::unix::net::UnixStream,
     file: std::fs::File,
+    directory: std::fs::File,
     _peer: std::os::unix::net::UnixStream,
 }
 
@@ -38,7 +39,8 @@ impl Ends {
         let (cannot_wait, peer) = std::os::unix::net::UnixStream::pair().expect("a socket pair");
         cannot_wait.set_nonblocking(true).expect("a socket takes the flag");
         let file = std::fs::File::open("/proc/self/exe").expect("this test's own file");
-        Ends { waits: std::io::pipe().expect("a pipe"), cannot_wait, file, _peer: peer }
+        let directory = std::fs::File::open("/").expect("the root");
+        Ends { waits: std::io::pipe().expect("a pipe"), cannot_wait, file, directory, _peer: peer }
     }
 }
 
@@ -66,7 +68,7 @@ impl Known {
         let passes = |args| Try { args, reported: false };
         let waits = ends.waits.0.as_raw_fd() as u64;
         let cannot_wait = ends.cannot_wait.as_raw_fd() as u64;
-        let file = ends.file.as_raw_fd() as u64;
+        let files = [&ends.file, &ends.directory].map(|file| file.as_raw_fd() as u64);
         let index = || self.how[1].parse::<usize>().expect("an argument");
         let (zeros, ones) = ([0; 6], [u64::MAX; 6]);
         match self.how[0] {
@@ -89,8 +91,10 @@ impl Known {
                         flagged[flags] = mask;
                         tries.push(passes(flagged));
                     }
-                    args[one] = file;
-                    tries.push(reported(args));
+                    for file in files {
+                        args[one] = file;
+                        tries.push(reported(args));
+                    }
                 }
                 // A matter of settings, which leave it alone by default.
                 tries.extend((self.how.get(2) == Some(&"stdio")).then(|| passes(at(0, 2))));
@@ -100,7 +104,8 @@ impl Known {
                 let empty = |fd| [fd, memory.zeros(), 0x1000, 0x1000, 0, 0];
                 let path = |fd| [fd, memory.ones(), 0x1000, 0x1000, 0, 0];
                 let by_path = (self.name != "fstat").then(|| reported(path(cannot_wait)));
-                [reported(empty(file)), passes(empty(cannot_wait))].into_iter().chain(by_path).collect()
+                let by_file = files.map(|file| reported(empty(file)));
+                by_file.into_iter().chain([passes(empty(cannot_wait))]).chain(by_path).collect()
             }
             "unless-flag" | "if-flag" => {
                 let (flags, mask) = flag(self.how[1]).expect("an argument and a mask");

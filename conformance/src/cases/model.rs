@@ -301,7 +301,7 @@ fn state(kit: &Kit<'_>, store: &Store, model: &mut Model, sbx: &SandboxId) -> Re
             let Some((a, b)) = fences else { return Err(Err(format!("{sbx} shows no fence: {theirs:?}"))) };
             model.same_fence(a, b).map_err(|why| Err(format!("{sbx}: {why}")))?;
             let same = ours.owner == theirs.owner && ours.phase == theirs.phase;
-            if same && kit.is_about(theirs.left, ours.left) || same && near(kit, theirs.left, ours.left) {
+            if same && (kit.is_about(theirs.left, ours.left) || near(kit, theirs.left, ours.left)) {
                 return Ok(());
             }
             Err(Err(format!("{sbx} is {theirs:?} where the rules have {ours:?}")))

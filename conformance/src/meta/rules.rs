@@ -13,7 +13,7 @@ use super::Fault;
 type Begun<T> = Step<Result<T, FenceExhausted>>;
 
 /// The record as the asker sees it, where it is live.
-fn live<'a>(before: Option<&'a Record>, reading: Reading) -> Option<&'a Record> {
+fn live(before: Option<&Record>, reading: Reading) -> Option<&Record> {
     before.filter(|record| record.is_live(reading.now))
 }
 

@@ -153,7 +153,7 @@ impl FaultyStore {
             _ => seed.max(mark + 1),
         };
         let follows = self.has(Fault::FenceFollowsTheWall);
-        let shown = before.filter(|record| !forgets && !(follows && !record.is_live(now)));
+        let shown = before.filter(|record| !forgets && (!follows || record.is_live(now)));
         Ok(rule(shown.as_ref(), Reading { now, fence_floor: floor }))
     }
 

@@ -56,6 +56,10 @@
 //! that a process forks, without running another program, in the middle of an operation *and* that is killed right then:
 //! the lock ends with the child.
 //!
+//! Whether a record is of an earlier boot is told by the wall clock of its writer. If that was ahead, and was set right
+//! before the restart, the record seems to come from a second kernel and is `Unsafe` until it is discarded by force or the
+//! time that it was written has passed and the host was restarted again.
+//!
 //! Whoever removes or moves record files behind the store's back makes those leases absent, and the store can't tell.
 //! To get rid of a damaged record use [`discard`](leasehold::OwnershipStore::discard), which keeps the fences growing.
 

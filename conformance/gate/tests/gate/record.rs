@@ -122,3 +122,20 @@ async fn block_in_place_is_the_same_poll_and_is_reported() {
     let (_, violations) = task.await.expect("no panic");
     assert!(calls(&violations).contains(&"openat"), "{violations:?}");
 }
+
+#[test]
+fn what_a_finished_future_held_is_dropped_under_the_gate() {
+    needs_the_gate!();
+    struct Reads;
+    impl Drop for Reads {
+        fn drop(&mut self) {
+            reads_a_file();
+        }
+    }
+    let held = Reads;
+    // Captured and never moved into the body, so it goes with the future and not at the end of its last poll.
+    let (_, violations) = block_on(gate::record(async move {
+        let _ = &held;
+    }));
+    assert_eq!(calls(&violations).first(), Some(&"openat"));
+}

@@ -87,3 +87,15 @@ fn an_async_process_is_reported_only_when_told() {
     assert_eq!(start(Settings::new()).len(), 0);
     assert_eq!(start(Settings::new().process_spawn(ProcessSpawn::Report)).len(), 1);
 }
+
+#[test]
+fn an_inner_gates_settings_end_with_it() {
+    needs_the_gate!();
+    let (_, violations) = gate::during(|| {
+        let inner = Settings::new().allow_calls("tried", ["statx"]).expect("a call");
+        let (_, inner) = inner.during(|| fs::metadata("/"));
+        assert_eq!(calls(&inner), [""; 0]);
+        fs::metadata("/")
+    });
+    assert_eq!(calls(&violations), ["statx"]);
+}

@@ -87,7 +87,14 @@ fn an_unfinished_future_is_dropped_under_the_gate_unless_settings_say_otherwise(
 #[test]
 fn a_future_that_failed_once_does_not_fail_again_when_dropped() {
     needs_the_gate!();
+    struct Reads;
+    impl Drop for Reads {
+        fn drop(&mut self) {
+            reads_a_file();
+        }
+    }
     let mut gated = Box::pin(gate::strict(async {
+        let _held = Reads;
         reads_a_file();
         tokio::task::yield_now().await;
     }));

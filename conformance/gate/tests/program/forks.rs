@@ -78,6 +78,36 @@ fn bare_forks_and_vforks_come_back_on_both_sides() {
     });
 }
 
+/// With a stack of its own and its parent's memory, as a thread has them.
+#[test]
+fn a_clone_on_a_stack_of_its_own_runs_there() {
+    extern "C" fn adds_one(number: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: the parent waits and left the number in place.
+        unsafe { *number.cast::<i32>() += 1 };
+        9
+    }
+    alone("forks::a_clone_on_a_stack_of_its_own_runs_there", || {
+        let mut stack = vec![0_u8; 64 * 1024];
+        let mut number = 41_i32;
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let (child, violations) = during(|| {
+            // SAFETY: the stack and the number outlive the child, for which CLONE_VFORK makes the parent wait.
+            let child = unsafe {
+                let top = stack.as_mut_ptr().add(stack.len()).cast();
+                libc::clone(adds_one, top, flags, (&raw mut number).cast())
+            };
+            let _ = std::fs::metadata("/");
+            child
+        });
+        assert_eq!(number, 42);
+        assert_eq!(calls(&violations), ["clone", "statx"]);
+        let mut status = -1;
+        // SAFETY: the status is a live int.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(libc::WEXITSTATUS(status), 9);
+    });
+}
+
 #[test]
 fn a_hook_before_exec_runs_ungated_in_the_child() {
     alone("forks::a_hook_before_exec_runs_ungated_in_the_child", || {
@@ -155,6 +185,7 @@ fn a_started_process_is_told_with_where_it_was_started() {
         let (child, violations) = during(|| Command::new("true").spawn());
         child.expect("it starts").wait().expect("it ends");
         assert_eq!(violations.len(), 1, "{violations:?}");
+        assert_eq!(violations[0].duration(), None, "the call didn't come back to the gate");
         let backtrace = violations[0].backtrace();
         let ours =
             backtrace.iter().any(|frame| frame.file.as_ref().is_some_and(|file| file.ends_with("forks.rs")));

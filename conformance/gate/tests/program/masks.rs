@@ -82,6 +82,19 @@ fn a_thread_that_blocks_sigsys_can_be_gated_and_keeps_its_mask() {
 }
 
 #[test]
+fn a_poll_within_a_poll_leaves_the_mask_alone() {
+    alone("masks::a_poll_within_a_poll_leaves_the_mask_alone", || {
+        let (seen, _) = during(|| {
+            change(libc::SIG_SETMASK, &all());
+            let (within, _) = during(now);
+            [within, now()].map(|set| holds(&set, libc::SIGSYS))
+        });
+        assert_eq!(seen, [true, true]);
+        assert!(holds(&now(), libc::SIGSYS));
+    });
+}
+
+#[test]
 fn what_is_allowed_sees_and_sets_the_true_mask() {
     alone("masks::what_is_allowed_sees_and_sets_the_true_mask", || {
         change(libc::SIG_SETMASK, &all());

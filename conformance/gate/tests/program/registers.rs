@@ -163,3 +163,40 @@ fn nobody_else_takes_the_switch() {
         assert_eq!(calls(&violations), ["statx"]);
     });
 }
+
+/// Calls that have to run where they were made take a stub for each place that makes them, and there are only so many.
+#[test]
+fn a_program_with_too_many_such_places_is_told_and_keeps_working() {
+    alone("registers::a_program_with_too_many_such_places_is_told_and_keeps_working", || {
+        // mov eax, 131 (sigaltstack); syscall; ret
+        const CODE: [u8; 8] = [0xb8, 131, 0, 0, 0, 0x0f, 0x05, 0xc3];
+        const PLACES: usize = 100;
+        // SAFETY: a fresh page, filled with that function over and over, then made executable.
+        let page = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let page =
+                libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+                    .cast::<u8>();
+            for place in 0..PLACES {
+                std::ptr::copy_nonoverlapping(CODE.as_ptr(), page.add(place * CODE.len()), CODE.len());
+            }
+            assert_eq!(libc::mprotect(page.cast(), 4096, libc::PROT_READ | libc::PROT_EXEC), 0);
+            page
+        };
+        let call = |place: usize| {
+            // SAFETY: the page holds a function there that takes two pointers, of which null means "neither".
+            unsafe {
+                let function: extern "C" fn(u64, u64) -> i64 =
+                    std::mem::transmute(page.add(place * CODE.len()) as *const ());
+                function(0, 0)
+            }
+        };
+        let all = || during(|| (0..PLACES).map(call).sum::<i64>());
+        let panic =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(all)).expect_err("the gate went down");
+        let text = panic.downcast_ref::<String>().expect("a message");
+        assert!(text.contains("the gate is blind") && text.contains("too many places"), "{text}");
+        // The places that have their stub go on as before.
+        assert_eq!(during(|| call(0)).0, 0);
+    });
+}
