@@ -150,3 +150,22 @@ impl Drop for Armed<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_that_went_down_in_mid_poll_says_so_and_the_next_one_is_sound() {
+        if crate::status::require().is_err() {
+            crate::status::admit();
+            return;
+        }
+        let mut tape = Tape::new();
+        let armed = arm(&mut tape, Rules::new()).expect("it is available");
+        // As when a signal handler jumps out of a call in progress, and the gate never gets to go up again.
+        std::mem::forget(super::super::suspend());
+        assert_eq!(armed.finish(), Err(Blind("it went down in the middle of the poll")));
+        assert_eq!(arm(&mut tape, Rules::new()).and_then(Armed::finish), Ok(()));
+    }
+}
