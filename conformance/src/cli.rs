@@ -87,7 +87,7 @@ pub fn conform(harnesses: &[Arc<dyn Harness>], asked: &Asked) -> ExitCode {
         let report = run_all(harness, &asked.options, &mut |line| progress.tell(line.case.id));
         progress.clear();
         if asked.json.as_deref() != Some("-") {
-            say(&report.text());
+            say(report.text().trim_end());
         }
         success &= report.is_success();
         reports.push(report);

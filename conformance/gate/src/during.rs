@@ -18,7 +18,7 @@ use crate::{Settings, Violation};
 ///
 /// # Panics
 ///
-/// As [`strict`](crate::strict) does when the gate is blind, or unavailable and required.
+/// As [`strict`](crate::strict()) does when the gate is blind, or unavailable and required.
 #[track_caller]
 pub fn during<R>(work: impl FnOnce() -> R) -> (R, Vec<Violation>) {
     Settings::new().during(work)

@@ -17,13 +17,13 @@
 //!
 //! | you want to | look at |
 //! | --- | --- |
-//! | fail when a future blocks its thread | [`strict`]; for a task, `tokio::spawn(strict(…))` |
-//! | look at what a future did | [`record`] |
-//! | look at what a plain closure did | [`during`] |
-//! | let something pass, and say why | [`allow`] |
+//! | fail when a future blocks its thread | [`strict()`]; for a task, `tokio::spawn(strict(…))` |
+//! | look at what a future did | [`record()`] |
+//! | look at what a plain closure did | [`during()`] |
+//! | let something pass, and say why | [`allow()`] |
 //! | change what counts | [`Settings`] |
-//! | know whether the gate works here | [`status`], [`require`], [`try_strict`] |
-//! | ask from within whether a gated poll is under way | [`inside`] |
+//! | know whether the gate works here | [`status()`], [`require`], [`try_strict`] |
+//! | ask from within whether a gated poll is under way | [`inside()`] |
 //! | read what is known of a call | [`calls`], the table |
 //! | see the gate itself proved | `canaries` (feature `canaries`) |
 //!
@@ -32,7 +32,7 @@
 //! The gate arms itself only after a canary of its own tripped, once a process; and each arming, on each poll, makes
 //! one call that has to be seen and, after the end, one that must not be. When that fails in mid-test it panics:
 //! *the gate is blind*. Where there is no engine at all (another system, a kernel before 5.11, a sandbox that refuses),
-//! [`status`] says [`Status::Unavailable`] and why; [`strict`] then says "not run" once on standard error and polls
+//! [`status()`] says [`Status::Unavailable`] and why; [`strict()`] then says "not run" once on standard error and polls
 //! ungated. With `gate` in the comma list `LEASEHOLD_REQUIRE` it panics instead, which is what a CI should ask for.
 //!
 //! # What it can't see

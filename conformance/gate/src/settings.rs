@@ -123,7 +123,7 @@ impl Settings {
         Strict::new(future, self, Location::caller())
     }
 
-    /// [`try_strict`](crate::try_strict) with these settings.
+    /// [`try_strict`](crate::try_strict()) with these settings.
     ///
     /// # Errors
     ///
