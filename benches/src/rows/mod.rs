@@ -35,8 +35,11 @@ pub struct Row {
     pub ours: Work,
 }
 
+/// Makes the rows of a group, or says why they can't be measured here.
+pub type Rows = fn() -> Result<Vec<Row>, String>;
+
 /// All rows, each made when it is wanted; a group that can't be run here says why.
-pub fn groups() -> Vec<(&'static str, fn() -> Result<Vec<Row>, String>)> {
+pub fn groups() -> Vec<(&'static str, Rows)> {
     vec![
         ("memory", memory::rows),
         ("file", file::rows),

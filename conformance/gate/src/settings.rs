@@ -93,7 +93,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// [`UnknownCall`] for a name that the [table](calls::table) doesn't have: a name that was misspelt, or that is a
+    /// [`UnknownCall`] for a name that the [table](calls::table()) doesn't have: a name that was misspelt, or that is a
     /// function's and not a system call's, would allow nothing and look as if it did.
     ///
     /// # Panics

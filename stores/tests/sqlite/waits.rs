@@ -17,7 +17,7 @@ fn a_lock_that_is_held_makes_every_write_time_out_and_is_survived() {
         store.take(&sandbox).unwrap_err(),
         store.claim(&sandbox, Intent::Keep).unwrap_err(),
         store.renew(&sandbox).unwrap_err(),
-        store.renew_many(&[sandbox.clone()]).remove(0).unwrap_err(),
+        store.renew_many(std::slice::from_ref(&sandbox)).remove(0).unwrap_err(),
         store.release(&sandbox).unwrap_err(),
         store.discard(&sandbox, true).unwrap_err(),
     ];

@@ -1,6 +1,6 @@
 //! When a system call counts as blocking.
 
-/// When a system call counts as blocking: the middle column of the [table](crate::calls::table).
+/// When a system call counts as blocking: the middle column of the [table](crate::calls::table()).
 ///
 /// Arguments are counted from 0, in the order of the system call, which is not always the order of the libc function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What is known of each system call: the [`table`], and how a call is judged by it.
+//! What is known of each system call: the [`table()`], and how a call is judged by it.
 //!
 //! A call whose number is not in the table counts as blocking and is reported as "not in the table": a kernel newer
 //! than the table must not make the gate blind.
