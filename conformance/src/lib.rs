@@ -9,6 +9,7 @@
 //! | --- | --- |
 //! | have a store proved | [`Harness`], [`Namespace`], [`Faults`] |
 //! | know what is proved | [`CASES`], and `docs/contract.md` |
+//! | have a recorded history judged | the modules [`history`] and [`checker`] |
 //! | run it from code | [`run_all`], [`Report`] |
 //! | see that the kit can fail | the module `meta` (feature `meta`) |
 //! | have a Redis server in a test | the module `servers` (feature `servers`) |
@@ -20,8 +21,10 @@
 pub mod case;
 mod cases;
 mod chance;
+pub mod checker;
 pub mod cli;
 mod harness;
+pub mod history;
 mod kit;
 #[cfg(feature = "meta")]
 pub mod meta;

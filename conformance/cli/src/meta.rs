@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use leasehold::Deadline;
 use leasehold_conformance::meta::matrix;
 
-/// Runs every case against every planted fault and says who caught what. Fails when a fault escapes, when a case is
-/// needed by none, or when the faultless model alarms.
+/// Runs every case against every planted fault and says who caught what. Fails when a fault escapes, when the
+/// faultless model alarms, or when a canary of the gate doesn't trip.
 pub fn main(args: &[String]) -> ExitCode {
     let verbose = match args {
         [] => false,
@@ -34,7 +34,12 @@ pub fn main(args: &[String]) -> ExitCode {
     idle.iter().for_each(|case| say(&format!("no fault is caught by {case}")));
     let planted = matrix.caught_by.len();
     say(&format!("faults: {planted} planted, {} caught", planted - escaped.len()));
-    let good = matrix.false_alarms.is_empty() && escaped.is_empty() && elsewhere.is_empty();
+    let canaries = leasehold_gate::canaries::run_all();
+    canaries.failures.iter().for_each(|(name, why)| say(&format!("canary {name}: {why}")));
+    canaries.not_run.iter().for_each(|(name, why)| say(&format!("canary {name} not run: {why}")));
+    say(&canaries.to_string());
+    let good =
+        canaries.is_sound() && matrix.false_alarms.is_empty() && escaped.is_empty() && elsewhere.is_empty();
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 

@@ -230,10 +230,18 @@ mod tests {
         let fence = Fence::new(9).unwrap();
         let tenure = Tenure { fence, valid_until: Moment::from_nanos(77) };
         let owner = OwnerId::new("gw 2: with blanks").unwrap();
-        let lease = Lease { owner: owner.clone(), phase: Phase::Teardown, fence: None, left: Duration::from_nanos(5) };
+        let lease = Lease {
+            owner: owner.clone(),
+            phase: Phase::Teardown,
+            fence: None,
+            left: Duration::from_nanos(5),
+        };
         let claimed = |replaced| Answer::Claim(ClaimOutcome::Claimed { tenure, replaced });
         let answers = [
-            (Asked::Take, Answer::Take(TakeOutcome::Taken { tenure, replaced: Replaced::Peer(owner.clone()) })),
+            (
+                Asked::Take,
+                Answer::Take(TakeOutcome::Taken { tenure, replaced: Replaced::Peer(owner.clone()) }),
+            ),
             (Asked::Take, Answer::Take(TakeOutcome::BeingDestroyed)),
             (Asked::Claim(Intent::Keep), claimed(Replaced::Nothing)),
             (Asked::Claim(Intent::Destroy), claimed(Replaced::Mine(fence))),

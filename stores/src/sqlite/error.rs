@@ -39,8 +39,9 @@ pub(super) fn explain(error: rusqlite::Error, path: &Path) -> StoreError {
         Some(ErrorCode::DiskFull | ErrorCode::OutOfMemory) => {
             (ErrorKind::Full, format!("there is no room for {path}: make room"))
         }
+        // Found out when the log was written already, so not the plain Full, which says that nothing was.
         Some(ErrorCode::SystemIoFailure) if is_extended(&error, rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => {
-            (ErrorKind::Full, format!("there is no room for {path}-shm: make room"))
+            (ErrorKind::Unavailable, format!("there is no room for {path}-shm: make room"))
         }
         Some(
             ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied,

@@ -180,12 +180,15 @@ impl Pool {
             readers.push(self.locked(reader, deadline)?);
         }
         let here = self.files.identity();
+        let is_right = |link: &Link| *link.opened() == here;
+        if writer.slot.link.as_ref().is_some_and(is_right) {
+            // Somebody was here before us, or put the files back; what was opened in between is not right any more.
+            let wrong = readers.iter_mut().filter(|slot| !slot.link.as_ref().is_some_and(is_right));
+            wrong.filter_map(|slot| slot.link.take()).for_each(Link::abandon);
+            return Ok(());
+        }
         let first = readers.iter().find_map(|slot| slot.link.as_ref());
         if let Some(link) = writer.slot.link.as_ref().or(first) {
-            if *link.opened() == here {
-                // Somebody was here before us, or put the files back.
-                return Ok(());
-            }
             // Another database has a log of its own, and our own log says all to whoever reads it anew.
             let settled = !link.opened().same_database(&here)
                 || link.opened().same_log(&here)

@@ -93,3 +93,91 @@ impl Watcher {
         right
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CString;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::PathBuf;
+
+    /// Three files and a watch on them.
+    fn watched() -> (tempfile::TempDir, [PathBuf; 3], Watcher) {
+        let directory = tempfile::tempdir().unwrap();
+        let paths = ["a", "b", "c"].map(|name| directory.path().join(name));
+        paths.iter().for_each(|path| fs::write(path, "").unwrap());
+        let names = paths.each_ref().map(|path| CString::new(path.as_os_str().as_bytes()).unwrap());
+        let watch = Watch::on(names.each_ref().map(|name| name.as_c_str()), &paths[0]);
+        assert!(watch.queue.is_some(), "inotify is there");
+        (directory, paths, Watcher::new(Arc::new(watch)))
+    }
+
+    /// Far from the next look that comes in any case.
+    fn undisturbed(watcher: &Watcher) {
+        watcher.look_anyway.set(Deadline::after(Duration::from_secs(3_600)));
+    }
+
+    #[test]
+    fn while_nothing_happens_nothing_is_looked_up() {
+        let (_directory, paths, watcher) = watched();
+        undisturbed(&watcher);
+        fs::write(&paths[1], "more").unwrap();
+        assert!(watcher.is_right(|| panic!("writing is no reason to look")));
+    }
+
+    #[test]
+    fn every_way_for_a_name_to_lead_elsewhere_makes_it_look() {
+        let ways: [fn(&[PathBuf; 3]); 4] = [
+            |paths| fs::remove_file(&paths[2]).unwrap(),
+            |paths| fs::rename(&paths[1], paths[1].with_extension("away")).unwrap(),
+            |paths| {
+                let new = paths[0].with_extension("new");
+                fs::write(&new, "").unwrap();
+                fs::rename(new, &paths[0]).unwrap();
+            },
+            |paths| {
+                let directory = paths[0].parent().unwrap();
+                fs::rename(directory, directory.with_extension("away")).unwrap();
+                fs::rename(directory.with_extension("away"), directory).unwrap();
+            },
+        ];
+        for (n, way) in ways.iter().enumerate() {
+            let (_directory, paths, watcher) = watched();
+            undisturbed(&watcher);
+            way(&paths);
+            let looked = Cell::new(false);
+            assert!(!watcher.is_right(|| looked.replace(true)), "way {n}");
+            assert!(looked.get(), "way {n}");
+        }
+    }
+
+    #[test]
+    fn what_was_wrong_is_looked_up_until_it_is_right() {
+        let (_directory, paths, watcher) = watched();
+        fs::remove_file(&paths[2]).unwrap();
+        for _ in 0..2 {
+            assert!(!watcher.is_right(|| false));
+        }
+        assert!(watcher.is_right(|| true));
+        undisturbed(&watcher);
+        assert!(watcher.is_right(|| panic!("it is right and quiet")));
+    }
+
+    #[test]
+    fn a_change_is_seen_by_everyone_who_shares_the_watch() {
+        let (_directory, paths, watcher) = watched();
+        let other = Watcher::new(Arc::clone(&watcher.watch));
+        undisturbed(&other);
+        fs::remove_file(&paths[0]).unwrap();
+        assert!(!watcher.is_right(|| false));
+        assert!(!other.is_right(|| false), "the first has emptied the queue");
+    }
+
+    #[test]
+    fn without_the_kernels_word_every_name_is_looked_up() {
+        let watcher = Watcher::new(Arc::new(Watch::nothing()));
+        assert!(watcher.is_right(|| true));
+        assert!(!watcher.is_right(|| false));
+    }
+}
