@@ -27,7 +27,6 @@ pub(super) struct Pool {
 }
 
 /// A place for a connection.
-#[derive(Default)]
 struct Slot {
     link: Option<Link>,
 }

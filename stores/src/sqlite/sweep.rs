@@ -23,11 +23,9 @@ impl Sweep {
 
     /// Looks at the next two rows and removes what ran out. Rows that can't be read stay.
     pub(super) fn step(&mut self, held: &Held<'_>, clock: &dyn Clock, path: &Path) -> Result<(), Failure> {
-        let mut seen = 0;
         let mut gone = Vec::new();
         let mut last = Key::first();
         held.rows_after(&self.cursor, |key, record| {
-            seen += 1;
             last = Key::of(key);
             let Some(id) = id_of(key) else { return };
             let row = Row::of(&id, record, clock, path);
@@ -41,8 +39,8 @@ impl Sweep {
             }
             held.remove(&id.as_str())?;
         }
-        // At the end of the table it begins anew.
-        self.cursor = if seen < 2 { Key::first() } else { last };
+        // Behind the last row nothing is found, so that it begins anew.
+        self.cursor = last;
         Ok(())
     }
 }

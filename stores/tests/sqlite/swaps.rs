@@ -70,6 +70,25 @@ fn after_a_database_was_deleted_the_next_to_open_makes_one_for_all() {
 }
 
 #[test]
+fn an_empty_file_in_its_place_is_an_error_until_somebody_fills_it() {
+    let place = Place::new();
+    let store = place.open("gw-1");
+    take(&*store, &id("sbx-1"));
+    for suffix in ["", "-wal", "-shm"] {
+        fs::remove_file(place.file(suffix)).unwrap();
+    }
+    fs::write(place.path(), "").unwrap();
+    for _ in 0..3 {
+        assert_eq!(store.renew(&id("sbx-1")).unwrap_err().kind(), ErrorKind::Unavailable);
+        assert_eq!(store.inspect(&id("sbx-1")).unwrap_err().kind(), ErrorKind::Unavailable);
+    }
+    assert_eq!(fs::metadata(place.path()).unwrap().len(), 0, "nobody fills it in passing");
+    let other = place.open("gw-2");
+    take(&*store, &id("sbx-1"));
+    assert!(fence_of(&*other, &id("sbx-1")).is_some());
+}
+
+#[test]
 fn a_log_that_is_deleted_under_a_store_loses_nothing() {
     for suffixes in [&["-wal"][..], &["-wal", "-shm"], &["-shm"]] {
         let place = Place::new();
