@@ -1,4 +1,4 @@
-//! A store of one's own in under 60 lines: a cell (a map behind a lock), and its harness.
+//! A store of one's own in under 60 lines: a cell (a map behind a lock), and the harness that has it proved.
 //!
 //! `cargo run -p leasehold-conformance --example cell_store` proves it.
 
@@ -6,22 +6,33 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use leasehold::{
-    CellStore, Clock, Damaged, DiscardOutcome, LeaseCell, OwnerId, OwnershipStore, Reach, Reading, Record,
-    SandboxId, Step, StoreError, Ttl, Write,
+    CellStore, Clock, Damaged, DiscardOutcome, Fence, LeaseCell, OwnerId, OwnershipStore, Reach, Reading,
+    Record, SandboxId, Step, StoreError, Ttl, Write,
 };
 use leasehold_conformance::{Capabilities, Harness, Namespace, Unready};
 
-/// The records, and the largest fence that was ever forgotten.
-type Table = (BTreeMap<SandboxId, Record>, u64);
+/// The records, and the high-water mark: the largest fence that was ever forgotten.
+#[derive(Default)]
+struct Table {
+    records: BTreeMap<SandboxId, Record>,
+    mark: u64,
+}
 
-#[derive(Clone)]
+impl Table {
+    fn forget(&mut self, id: &SandboxId) {
+        let fence = self.records.remove(id).and_then(|record| record.fence);
+        self.mark = self.mark.max(fence.map_or(0, Fence::get));
+    }
+}
+
+/// The map that all handles of a namespace share, and the clock that times its leases.
 struct MapCell(Arc<Mutex<Table>>, Arc<dyn Clock>);
 
 impl MapCell {
     fn lock(&self) -> (MutexGuard<'_, Table>, Reading) {
         let table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The clock is read once the lock is held; new fences start above all that were forgotten.
-        let reading = Reading { now: self.1.now(), fence_floor: self.1.wall().max(table.1 + 1) };
+        let reading = Reading { now: self.1.now(), fence_floor: self.1.wall().max(table.mark + 1) };
         (table, reading)
     }
 }
@@ -37,22 +48,17 @@ impl LeaseCell for MapCell {
         rule: impl Fn(Option<&Record>, Reading) -> Step<T>,
     ) -> Result<T, StoreError> {
         let (mut table, reading) = self.lock();
-        let Step { write, answer } = rule(table.0.get(id), reading);
-        let highest = |mark: u64, gone: &Record| mark.max(gone.fence.map_or(0, |fence| fence.get()));
+        let Step { write, answer } = rule(table.records.get(id), reading);
         match write {
             Write::Nothing => {}
-            Write::Extend(expires) => {
-                if let Some(record) = table.0.get_mut(id) {
-                    record.expires = expires;
-                }
-            }
+            Write::Extend(to) => drop(table.records.entry(id.clone()).and_modify(|r| r.expires = to)),
+            Write::Remove => table.forget(id),
             Write::Put(record) => {
-                table.1 = table.0.values().filter(|r| !r.is_live(reading.now)).fold(table.1, highest);
-                table.0.retain(|_, record| record.is_live(reading.now));
-                drop(table.0.insert(id.clone(), record));
-            }
-            Write::Remove => {
-                table.1 = table.0.remove(id).iter().fold(table.1, highest);
+                table.records.insert(id.clone(), record);
+                // What ran out goes whenever something comes, so that the map never grows with ids that are gone.
+                let dead = table.records.iter().filter(|(_, record)| !record.is_live(reading.now));
+                let dead: Vec<_> = dead.map(|(id, _)| id.clone()).collect();
+                dead.iter().for_each(|id| table.forget(id));
             }
         }
         Ok(answer)
@@ -63,7 +69,7 @@ impl LeaseCell for MapCell {
         each: &mut dyn FnMut(Result<(SandboxId, Record, Reading), Damaged>),
     ) -> Result<(), StoreError> {
         let (table, reading) = self.lock();
-        table.0.iter().for_each(|(id, record)| each(Ok((id.clone(), record.clone(), reading))));
+        table.records.iter().for_each(|(id, record)| each(Ok((id.clone(), record.clone(), reading))));
         Ok(())
     }
 
@@ -78,7 +84,7 @@ impl LeaseCell for MapCell {
 
 /// What the kit needs to know of it.
 #[derive(Default)]
-struct MapHarness;
+pub(crate) struct MapHarness;
 
 impl Harness for MapHarness {
     fn name(&self) -> String {
@@ -107,7 +113,7 @@ impl Namespace for MapNamespace {
     }
 
     fn stored(&self) -> Option<u64> {
-        Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).0.len() as u64)
+        Some(self.0.lock().unwrap_or_else(PoisonError::into_inner).records.len() as u64)
     }
 }
 

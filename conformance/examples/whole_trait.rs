@@ -180,8 +180,8 @@ impl OwnershipStore for LineStore {
 }
 
 /// What the kit needs to know of it.
-#[derive(Clone, Default)]
-struct LineHarness;
+#[derive(Default)]
+pub(crate) struct LineHarness;
 
 impl Harness for LineHarness {
     fn name(&self) -> String {

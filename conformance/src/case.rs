@@ -1,25 +1,37 @@
-//! What a case is, in which tier it runs, and what it comes to.
+//! What a case is, in which tier it runs, what it needs, and what it comes to.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::Kit;
+use leasehold::Reach;
+
+use crate::children::Again;
+use crate::guard::said;
+use crate::{Harness, Kit, Outage, Verdict};
 
 /// One case: a sentence of the contract, and the function that proves it.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     /// Its name for ever: clause, dot, words.
     pub id: &'static str,
+    /// Its name as a `#[test]` of [`conformance_suite!`](crate::conformance_suite).
+    pub test: &'static str,
     /// In which tier it runs.
     pub tier: Tier,
     /// What must be true.
     pub rule: &'static str,
     /// The version of the contract that it came with.
     pub since: &'static str,
+    /// What it can't do without; where one of these is missing the case is not applicable.
+    pub needs: &'static [Need],
     /// The proof.
-    pub run: fn(&Kit<'_>) -> Check,
+    pub proof: fn(&Kit<'_>) -> Check,
 }
 
 impl Case {
+    /// How often a case is tried where real time passes and the machine was too slow for its leases.
+    const TRIES: usize = 3;
+
     /// The clause it proves.
     #[must_use]
     pub fn clause(&self) -> &'static str {
@@ -43,6 +55,103 @@ impl Case {
             "P" => "reach",
             "B" => "batch",
             _ => "other",
+        }
+    }
+
+    /// Proves the rule on a fresh namespace of `harness`, here and now: on this thread, for as long as it takes.
+    ///
+    /// A panic is caught and is a failure of the store; one in the harness's own code is a harness error. Where real
+    /// time passes, a failure that a stalled machine may have caused is tried again, a few times.
+    pub fn run(&self, harness: &dyn Harness, seed: u64) -> Verdict {
+        self.run_in(harness, seed, None)
+    }
+
+    /// The same in a program that `again` tells how to run again, which the cases with child processes need.
+    pub(crate) fn run_in(&self, harness: &dyn Harness, seed: u64, again: Option<&Again>) -> Verdict {
+        let mut tries = 1;
+        loop {
+            match self.attempt(harness, seed, again) {
+                (Verdict::Failed { .. }, Some(_)) if tries < Self::TRIES => tries += 1,
+                (Verdict::Failed { expected, seen }, Some(late)) => {
+                    let note = format!("{seen}\n(tried {tries} times, and each time {late})");
+                    return Verdict::Failed { expected, seen: note };
+                }
+                (verdict, _) => return verdict,
+            }
+        }
+    }
+
+    /// One try, and in words how the machine was too slow for it, if it was.
+    fn attempt(&self, harness: &dyn Harness, seed: u64, again: Option<&Again>) -> (Verdict, Option<String>) {
+        let kit = match Kit::new(harness, seed) {
+            Ok(kit) => kit.in_program(again.cloned()),
+            Err(stop) => return (Verdict::from(Err(stop)), None),
+        };
+        let prove = || (self.proof)(&kit);
+        let checked = self.needs.iter().try_for_each(|need| need.met(&kit)).and_then(|()| {
+            catch_unwind(AssertUnwindSafe(prove)).unwrap_or_else(|panic| {
+                Err(Stop::Failed {
+                    expected: self.rule.to_owned(),
+                    seen: format!("a panic: {}", said(&*panic)),
+                })
+            })
+        });
+        (Verdict::from(checked), kit.late())
+    }
+}
+
+/// What a case can't do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Need {
+    /// Records that carry the boot id of their writer, and a clock that moves on command.
+    BootBound,
+    /// A harness that counts what is stored.
+    Count,
+    /// A harness that damages records.
+    Damage,
+    /// A harness that brings about this outage.
+    Outage(Outage),
+    /// A harness that brings about any outage at all.
+    AnyOutage,
+    /// A harness that makes the server lose everything.
+    Wipe,
+    /// A harness that writes leases as a foreign program would.
+    Foreign,
+    /// A reach beyond this process.
+    Processes,
+}
+
+impl Need {
+    /// Not applicable where it is missing.
+    fn met(self, kit: &Kit<'_>) -> Check {
+        let (faults, capabilities) = (kit.namespace().faults(), kit.capabilities());
+        let there = match self {
+            Self::BootBound => capabilities.boot_bound && capabilities.virtual_time,
+            Self::Count => kit.stored()?.is_some(),
+            Self::Damage => faults.is_some_and(|faults| !faults.damages().is_empty()),
+            Self::Outage(outage) => faults.is_some_and(|faults| faults.outages().contains(&outage)),
+            Self::AnyOutage => faults.is_some_and(|faults| !faults.outages().is_empty()),
+            Self::Wipe => faults.is_some_and(|faults| faults.can_wipe()),
+            Self::Foreign => faults.is_some_and(|faults| faults.can_plant_foreign()),
+            Self::Processes => capabilities.reach != Reach::Process,
+        };
+        if there { Ok(()) } else { Err(Stop::NotApplicable(format!("store and harness offer no {self}"))) }
+    }
+}
+
+impl fmt::Display for Need {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BootBound => f.write_str("records bound to a boot"),
+            Self::Count => f.write_str("count of records"),
+            Self::Damage => f.write_str("damage to records"),
+            Self::Outage(Outage::Down) => f.write_str("server that is down"),
+            Self::Outage(Outage::Hung) => f.write_str("server that hangs"),
+            Self::Outage(Outage::Refusing) => f.write_str("server that refuses"),
+            Self::AnyOutage => f.write_str("outage of the server"),
+            Self::Wipe => f.write_str("loss of everything"),
+            Self::Foreign => f.write_str("foreign writer"),
+            Self::Processes => f.write_str("reach beyond this process"),
         }
     }
 }

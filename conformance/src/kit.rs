@@ -1,13 +1,17 @@
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use leasehold::{
-    BootClock, ClaimOutcome, Clock, Fence, Intent, Lease, ManualClock, Moment, OwnerId, OwnershipStore,
+    ClaimOutcome, Clock, Deadline, Fence, Intent, Lease, ManualClock, Moment, OwnerId, OwnershipStore,
     SandboxId, TakeOutcome, Tenure, Ttl,
 };
 
 use crate::case::Stop;
-use crate::{Capabilities, Faults, Harness, Namespace};
+use crate::children::Again;
+use crate::guard::{Guarded, guarded};
+use crate::time::Time;
+use crate::{Capabilities, Harness, Namespace};
 
 /// What a case works with: a namespace of its own, the clock, and short words for what every case does.
 pub struct Kit<'a> {
@@ -16,12 +20,9 @@ pub struct Kit<'a> {
     capabilities: Capabilities,
     time: Time,
     seed: u64,
-}
-
-/// Time as the kit moves it.
-enum Time {
-    Virtual(ManualClock),
-    Real(BootClock),
+    again: Option<Again>,
+    /// The shortest TTL that a handle of this case has, in milliseconds.
+    shortest: AtomicU64,
 }
 
 /// A store under test, opened for one owner.
@@ -32,24 +33,42 @@ impl<'a> Kit<'a> {
     pub const SCENE: Duration = Duration::from_secs(60);
     /// The TTL of the handle under test: longer, so that a refresh shows at once and without waiting.
     pub const TESTED: Duration = Duration::from_secs(120);
-    /// How far the time left may be from what it should be where time really passes.
-    const SLACK: Duration = Duration::from_secs(15);
+    /// The TTL where a broken server may use up minutes.
+    pub const LONG: Duration = Duration::from_secs(3_600);
+    /// The grain of the servers' clocks, for times left that are compared with this host's.
+    const GRAIN: Duration = Duration::from_millis(10);
 
     /// A kit on a fresh namespace of `harness`.
     ///
     /// # Errors
     /// What the harness says, and where this host has no boot clock.
     pub fn new(harness: &'a dyn Harness, seed: u64) -> Result<Self, Stop> {
-        let capabilities = harness.capabilities();
+        let capabilities = guarded("capabilities", || harness.capabilities())?;
+        let namespace = guarded("fresh", || harness.fresh())??;
         let time = if capabilities.virtual_time {
-            Time::Virtual(ManualClock::new())
+            Time::moved()
         } else {
-            Time::Real(BootClock::new().map_err(|e| Stop::Harness(e.to_string()))?)
+            Time::real().map_err(|e| Stop::Harness(e.to_string()))?
         };
-        Ok(Self { harness, namespace: harness.fresh()?, capabilities, time, seed })
+        let (again, shortest) = (None, AtomicU64::new(u64::MAX));
+        Ok(Self { harness, namespace, capabilities, time, seed, again, shortest })
     }
 
-    /// The harness, for cases that need more than one namespace.
+    /// The same, for a program that `again` tells how to run again.
+    pub(crate) fn in_program(self, again: Option<Again>) -> Self {
+        Self { again, ..self }
+    }
+
+    /// How this program is run again as a child of itself.
+    ///
+    /// # Errors
+    /// Not run in a program that did not say.
+    pub fn again(&self) -> Result<&Again, Stop> {
+        let why = "this program did not say how it is run again as a child; see Options::again";
+        self.again.as_ref().ok_or_else(|| Stop::NotRun(why.to_owned()))
+    }
+
+    /// The harness itself. What its own code may panic in is better asked through the kit.
     pub fn harness(&self) -> &dyn Harness {
         self.harness
     }
@@ -69,17 +88,46 @@ impl<'a> Kit<'a> {
         self.seed
     }
 
+    /// Another fresh namespace.
+    ///
+    /// # Errors
+    /// What the harness says.
+    pub fn fresh(&self) -> Result<Box<dyn Namespace>, Stop> {
+        Ok(guarded("fresh", || self.harness.fresh())??)
+    }
+
+    /// The namespace at `address`, as another process sees it.
+    ///
+    /// # Errors
+    /// What the harness says.
+    pub fn at(&self, address: &str) -> Result<Box<dyn Namespace>, Stop> {
+        Ok(guarded("at", || self.harness.at(address))??)
+    }
+
+    /// Where the namespace of this case is, for other processes.
+    ///
+    /// # Errors
+    /// [`Stop::Harness`] when the harness panics.
+    pub fn address(&self) -> Result<Option<String>, Stop> {
+        guarded("address", || self.namespace.address())
+    }
+
+    /// How many records the namespace of this case holds, where the harness can count them.
+    ///
+    /// # Errors
+    /// [`Stop::Harness`] when the harness panics.
+    pub fn stored(&self) -> Result<Option<u64>, Stop> {
+        guarded("stored", || self.namespace.stored())
+    }
+
     /// The clock that handles are opened with.
     pub fn clock(&self) -> Arc<dyn Clock> {
-        match &self.time {
-            Time::Virtual(clock) => Arc::new(clock.clone()),
-            Time::Real(clock) => Arc::new(*clock),
-        }
+        self.time.clock()
     }
 
     /// Now.
     pub fn now(&self) -> Moment {
-        self.clock().now()
+        self.time.now()
     }
 
     /// The clock that moves on command.
@@ -87,10 +135,7 @@ impl<'a> Kit<'a> {
     /// # Errors
     /// Not applicable to stores whose server times the leases.
     pub fn virtual_clock(&self) -> Result<&ManualClock, Stop> {
-        match &self.time {
-            Time::Virtual(clock) => Ok(clock),
-            Time::Real(_) => Err(Stop::not_applicable("the store's server times the leases")),
-        }
+        self.time.manual().ok_or_else(|| Stop::not_applicable("the store's server times the leases"))
     }
 
     /// A TTL to wait for: a minute of virtual time, or the shortest that the harness thinks wise.
@@ -98,35 +143,43 @@ impl<'a> Kit<'a> {
         if self.capabilities.virtual_time { Self::SCENE } else { self.capabilities.real_ttl }
     }
 
-    /// Lets `duration` pass.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the one place where the kit waits for time that nobody can move"
-    )]
+    /// Lets `duration` pass: moves the clock, or waits where nobody can.
     pub fn pass(&self, duration: Duration) {
-        match &self.time {
-            Time::Virtual(clock) => clock.advance(duration),
-            Time::Real(_) => std::thread::sleep(duration),
-        }
+        self.time.pass(duration);
+    }
+
+    /// Sets this client's wall clock `micros` microseconds forward, or back.
+    pub fn step_wall(&self, micros: i64) {
+        self.time.step_wall(micros);
     }
 
     /// Lets a second pass where that costs nothing, so that a refresh shows to the nanosecond.
     pub fn nudge(&self) -> Duration {
-        match &self.time {
-            Time::Virtual(clock) => {
+        match self.time.manual() {
+            Some(clock) => {
                 clock.advance(Duration::from_secs(1));
                 Duration::from_secs(1)
             }
-            Time::Real(_) => Duration::ZERO,
+            None => Duration::ZERO,
         }
     }
 
-    /// Whether `left` is what it should be: exactly in virtual time, with some slack below in real time.
+    /// Whether `left` is what it should be: exactly in virtual time; in real time never more, and less by no more than
+    /// has really gone by since the case began, so that a slow machine makes a case weaker and never wrong.
     pub fn is_about(&self, left: Duration, expected: Duration) -> bool {
-        match &self.time {
-            Time::Virtual(_) => left == expected,
-            Time::Real(_) => left <= expected && left + Self::SLACK >= expected,
+        match self.time.manual() {
+            Some(_) => left == expected,
+            None => left <= expected && left + self.time.elapsed() + Self::GRAIN >= expected,
         }
+    }
+
+    /// In words, how the machine was too slow for the leases of this case, if it was: more time went by unasked than
+    /// the shortest of them lasts.
+    pub(crate) fn late(&self) -> Option<String> {
+        let shortest = Duration::from_millis(self.shortest.load(Ordering::SeqCst));
+        let unasked = self.time.unasked();
+        (unasked >= shortest)
+            .then(|| format!("{unasked:.1?} went by unasked, where its shortest lease lasts {shortest:?}"))
     }
 
     /// A handle of `owner` with `ttl`.
@@ -144,6 +197,7 @@ impl<'a> Kit<'a> {
     pub fn open_in(&self, namespace: &dyn Namespace, owner: &str, ttl: Duration) -> Result<Store, Stop> {
         let owner = OwnerId::new(owner).map_err(|e| Stop::Harness(e.to_string()))?;
         let ttl = Ttl::new(ttl).map_err(|e| Stop::Harness(e.to_string()))?;
+        self.shortest.fetch_min(ttl.as_millis(), Ordering::SeqCst);
         Ok(namespace.open(owner, ttl, self.clock())?)
     }
 
@@ -151,8 +205,9 @@ impl<'a> Kit<'a> {
     ///
     /// # Errors
     /// Not applicable where it offers none.
-    pub fn faults(&self) -> Result<&dyn Faults, Stop> {
-        self.namespace.faults().ok_or_else(|| Stop::not_applicable("the harness can't break anything"))
+    pub fn faults(&self) -> Result<Guarded<'_>, Stop> {
+        let faults = self.namespace.faults();
+        faults.map(Guarded::new).ok_or_else(|| Stop::not_applicable("the harness can't break anything"))
     }
 }
 
@@ -193,4 +248,22 @@ pub(crate) fn absent(store: &Store, id: &SandboxId) -> Result<(), Stop> {
 /// The fence of a lease of ours.
 pub(crate) fn fence(lease: &Lease) -> Result<Fence, Stop> {
     lease.fence.ok_or_else(|| Stop::failed("a fence", lease))
+}
+
+/// Asks, and insists that the answer comes by the store's deadline; `what` says what is asked. A stall of this machine is not
+/// the store's: only an answer that is late three times in a row is.
+pub(crate) fn in_time<T>(kit: &Kit<'_>, what: &str, ask: impl Fn() -> T) -> Result<T, Stop> {
+    // For a machine that has other things to do.
+    let grace = Duration::from_millis(500);
+    let allowed = kit.capabilities().deadline + grace;
+    let mut took = Duration::ZERO;
+    for _ in 0..3 {
+        let started = Deadline::after(allowed);
+        let answer = ask();
+        took = started.elapsed();
+        if took <= allowed {
+            return Ok(answer);
+        }
+    }
+    Err(Stop::failed(format!("{what} ends within {allowed:?}"), took))
 }

@@ -22,26 +22,39 @@ pub mod case;
 mod cases;
 mod chance;
 pub mod checker;
+pub mod children;
 pub mod cli;
+mod day;
+mod guard;
 mod harness;
 pub mod history;
 mod kit;
 #[cfg(feature = "meta")]
 pub mod meta;
+mod model;
+mod options;
+pub mod race;
 mod report;
 mod require;
 mod runner;
 #[cfg(feature = "servers")]
 pub mod servers;
+mod suite;
+mod text;
+mod time;
 mod verdict;
 mod waiver;
 
 pub use cases::CASES;
+pub use day::Day;
+pub use guard::Guarded;
 pub use harness::{Capabilities, Damage, Faults, Harness, Namespace, Outage, Unready};
 pub use kit::{Kit, Store};
+pub use options::Options;
 pub use report::{CONTRACT, Line, Report};
-pub use require::is_required;
-pub use runner::{Options, prove_case, run_all, run_case};
+pub use require::{Required, is_required, not_run};
+pub use runner::{Progress, run_all, run_case};
+pub use suite::{prove_case, prove_waivers};
 pub use verdict::Verdict;
 pub use waiver::Waiver;
 

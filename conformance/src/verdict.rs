@@ -14,7 +14,7 @@ pub enum Verdict {
         /// What the store did.
         seen: String,
     },
-    /// The store declares that it has not what the case is about.
+    /// Store and harness declare that they have not what the case is about.
     NotApplicable(String),
     /// What the case needs is not on this machine.
     NotRun(String),
@@ -75,6 +75,6 @@ impl From<Check> for Verdict {
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.pad(self.word())
     }
 }

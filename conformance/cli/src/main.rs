@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use leasehold_cli::harness::harness_for;
-use leasehold_conformance::Harness;
+use leasehold_cli::harness::redis::RedisHarness;
 use leasehold_conformance::cli::{self, OPTIONS};
+use leasehold_conformance::{Harness, children};
 
 const USAGE: &str = "\
 leasehold proves that a store of sandbox leases keeps its contract.
@@ -22,6 +23,9 @@ touches nothing that it did not make.
 ";
 
 fn main() -> ExitCode {
+    if let Some(name) = children::asked_for() {
+        return child(&name);
+    }
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("meta") => return leasehold_cli::meta::main(&args[1..]),
@@ -44,7 +48,24 @@ fn main() -> ExitCode {
                 "cargo run --release --{} --case {{case}} --seed {{seed}}",
                 asked.rest.iter().map(|url| format!(" {}", redacted(url))).collect::<String>()
             );
+            asked.options.again = Some(children::Again::program());
             cli::conform(&harnesses, &asked)
+        }
+        Err(why) => refuse(&why),
+    }
+}
+
+/// What this program does when it was started by itself, as a child that opens the store of the harness `name`.
+fn child(name: &str) -> ExitCode {
+    let harness = match name {
+        // Which server it is the parent says, with the address of the namespace.
+        "redis" => Ok(Arc::new(RedisHarness::private()) as Arc<dyn Harness>),
+        name => harness_for(&format!("{name}:")),
+    };
+    match harness {
+        Ok(harness) => {
+            children::serve(&*harness);
+            ExitCode::SUCCESS
         }
         Err(why) => refuse(&why),
     }

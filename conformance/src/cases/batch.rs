@@ -2,9 +2,8 @@
 
 use leasehold::{ErrorKind, Intent, RenewOutcome, SandboxId};
 
-use crate::Damage;
 use crate::case::{Check, Stop, must};
-use crate::kit::{Kit, Store, claim, id, lease, take};
+use crate::kit::{Kit, Store, claim, id, in_time, lease, take};
 
 /// Ids of every kind, mixed, with what renewing each must say.
 fn mixed(me: &Store, peer: &Store, count: usize) -> Result<Vec<(SandboxId, &'static str)>, Stop> {
@@ -63,20 +62,44 @@ pub(super) fn the_same_id_twice_is_answered_twice(kit: &Kit<'_>) -> Check {
 
 pub(super) fn one_damaged_id_fails_no_other(kit: &Kit<'_>) -> Check {
     let faults = kit.faults()?;
-    let me = kit.open("me", Kit::SCENE)?;
-    let ids: Vec<_> = (0..9).map(|n| id(&format!("sbx-{n}"))).collect();
-    for sbx in &ids {
-        let _ = take(&me, sbx)?;
+    for &how in faults.damages() {
+        let me = kit.open("me", Kit::SCENE)?;
+        let ids: Vec<_> = (0..9).map(|n| id(&format!("{how:?}-{n}"))).collect();
+        for sbx in &ids {
+            let _ = take(&me, sbx)?;
+        }
+        faults.damage(&ids[4], how)?;
+        let outcomes = me.renew_many(&ids);
+        must(outcomes.len() == ids.len(), "nine outcomes", outcomes.len())?;
+        for (n, outcome) in outcomes.iter().enumerate() {
+            let expected = if n == 4 { "Corrupt" } else { "Renewed" };
+            must(word(outcome) == expected, &format!("{expected} of {}", ids[n]), outcome)?;
+        }
     }
-    let damages: Vec<Damage> = faults.damages().to_vec();
-    let Some(&how) = damages.first() else { return Err(Stop::not_applicable("nothing can be damaged")) };
-    faults.damage(&ids[4], how)?;
-    let outcomes = me.renew_many(&ids);
-    for (n, outcome) in outcomes.iter().enumerate() {
-        let expected = if n == 4 { "Corrupt" } else { "Renewed" };
-        must(word(outcome) == expected, &format!("{expected} of {}", ids[n]), outcome)?;
+    Ok(())
+}
+
+pub(super) fn an_outage_is_an_error_of_each(kit: &Kit<'_>) -> Check {
+    let faults = kit.faults()?;
+    for &outage in faults.outages() {
+        let me = kit.open("me", Kit::LONG)?;
+        let ids: Vec<_> = (0..9).map(|n| id(&format!("{outage:?}-{n}"))).collect();
+        let mut fences = Vec::new();
+        for sbx in &ids {
+            fences.push(take(&me, sbx)?.fence);
+        }
+        let outcomes = faults.through(outage, || {
+            in_time(kit, &format!("renew_many while the server is {outage:?}"), || me.renew_many(&ids))
+        })??;
+        must(outcomes.len() == ids.len(), "nine outcomes", outcomes.len())?;
+        let certain = outcomes.iter().position(Result::is_ok);
+        must(certain.is_none(), &format!("no outcome while the server is {outage:?}"), &outcomes)?;
+        for (sbx, fence) in ids.iter().zip(fences) {
+            let seen = lease(&me, sbx)?;
+            must(seen.fence == Some(fence), &format!("{sbx} as it was"), seen)?;
+        }
     }
-    must(outcomes.len() == ids.len(), "nine outcomes", outcomes.len())
+    Ok(())
 }
 
 pub(super) fn lost_and_lapsed_fail_no_other(kit: &Kit<'_>) -> Check {

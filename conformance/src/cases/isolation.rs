@@ -37,7 +37,7 @@ pub(super) fn ids_are_apart(kit: &Kit<'_>) -> Check {
 }
 
 pub(super) fn namespaces_are_apart(kit: &Kit<'_>) -> Check {
-    let other = kit.harness().fresh()?;
+    let other = kit.fresh()?;
     let (here, there) = (kit.open("me", Kit::SCENE)?, kit.open_in(&*other, "peer", Kit::SCENE)?);
     let sbx = id("sbx-1");
     let tenure = take(&here, &sbx)?;
@@ -94,5 +94,5 @@ pub(super) fn storage_does_not_grow_with_ids_that_ran_out(kit: &Kit<'_>) -> Chec
 }
 
 fn stored(kit: &Kit<'_>) -> Result<u64, Stop> {
-    kit.namespace().stored().ok_or_else(|| Stop::not_applicable("the harness can't count records"))
+    kit.stored()?.ok_or_else(|| Stop::not_applicable("the harness can't count records"))
 }

@@ -1,12 +1,13 @@
 //! The one table of all cases: it makes the list, and one `#[test]` a case for whoever proves a store.
 //!
-//! A row is the test's name, the case's id (its clause, a dot, words), its tier, the rule in one sentence, and the function
-//! that proves it. The files beside this one have those functions, by family.
+//! A row is the test's name, the case's id (its clause, a dot, the same words), its tier, the rule in one sentence, in
+//! brackets what the case can't do without, where it came later the version of the contract it came with
+//! (`since "1.1"`), and the function that proves it. The files beside this one have those functions, by family.
 
 mod batch;
 mod fencing;
 mod isolation;
-mod model;
+mod op;
 mod race;
 mod table;
 mod timing;
@@ -15,16 +16,30 @@ mod using;
 
 use leasehold::Phase;
 
-use crate::case::{Case, Tier};
+use crate::Outage;
+use crate::case::{Case, Need, Tier};
+use crate::children::{a_killed_process_leaves_its_leases, another_process_sees_it};
+use crate::model::histories_equal_the_rules;
+use crate::race::mixed_histories_are_explained;
 use fencing::Forgotten;
 use race::Against;
 use table::{Op, Row, Then};
 
 macro_rules! cases {
-    ($d:tt $($name:ident $id:literal $tier:ident $rule:literal => $run:expr;)*) => {
+    ($d:tt $(
+        $name:ident $id:literal $tier:ident $rule:literal $([$($need:expr),*])? $(since $since:literal)? => $proof:expr;
+    )*) => {
         /// Every case of the kit, in the order of the contract.
         pub const CASES: &[Case] = &[
-            $(Case { id: $id, tier: Tier::$tier, rule: $rule, since: "1.0", run: $run },)*
+            $(Case {
+                id: $id,
+                test: stringify!($name),
+                tier: Tier::$tier,
+                rule: $rule,
+                since: since!($($since)?),
+                needs: &[$($($need),*)?],
+                proof: $proof,
+            },)*
         ];
 
         /// One `#[test]` for each case of the kit, on a store of one's own.
@@ -33,18 +48,42 @@ macro_rules! cases {
         /// leasehold_conformance::conformance_suite!(MyHarness);
         /// ```
         ///
-        /// The harness has to be `Default`. Tests run side by side, each in a namespace of its own.
+        /// The harness has to be `Default`. Tests run side by side, each in a namespace of its own; `LEASEHOLD_SEED` sets
+        /// the seed. What is not applicable or not run says so on standard error and passes, unless `LEASEHOLD_REQUIRE`
+        /// names it.
         #[macro_export]
         macro_rules! conformance_suite {
             ($d harness:ty) => {
                 $(
                     #[test]
                     fn $name() {
-                        $crate::prove_case(&<$d harness as ::std::default::Default>::default(), $id, env!("CARGO_PKG_NAME"));
+                        let harness = <$d harness as ::std::default::Default>::default();
+                        $crate::prove_case(harness, $id, env!("CARGO_PKG_NAME"), module_path!());
                     }
                 )*
+
+                /// Returns at once, unless the kit started this program as a child of itself.
+                #[test]
+                fn entry_of_child_processes() {
+                    let harness = <$d harness as ::std::default::Default>::default();
+                    let _ = $crate::children::serve_if_asked(&harness);
+                }
+
+                #[test]
+                fn waivers_are_in_order() {
+                    $crate::prove_waivers(<$d harness as ::std::default::Default>::default());
+                }
             };
         }
+    };
+}
+
+macro_rules! since {
+    () => {
+        "1.0"
+    };
+    ($since:literal) => {
+        $since
     };
 }
 
@@ -145,7 +184,7 @@ cases! { $
         => |kit| using::a_look_says_owner_phase_fence_and_time(kit, Phase::Held);
     i2_a_teardown_is_shown "I2.a_teardown_is_shown" Core "inspect says owner, Teardown, fence and the time left"
         => |kit| using::a_look_says_owner_phase_fence_and_time(kit, Phase::Teardown);
-    i2_a_foreign_lease_is_a_peers "I2.a_foreign_lease_is_a_peers" Core "a lease that a foreign program wrote without a fence is shown without one and is a peer's"
+    i2_a_foreign_lease_is_a_peers "I2.a_foreign_lease_is_a_peers" Core "a lease that a foreign program wrote without a fence is shown without one and is a peer's" [Need::Foreign]
         => using::a_foreign_lease_without_a_fence_is_a_peers;
     i3_absent_is_none "I3.absent_is_none" Core "inspect of what was never written, was released or ran out is None"
         => using::absent_is_none;
@@ -165,9 +204,9 @@ cases! { $
         => |kit| timing::no_step_of_the_wall_clock_counts(kit, 3_600_000_000);
     e3_the_wall_clock_set_back_changes_nothing "E3.the_wall_clock_set_back_changes_nothing" Core "a wall clock set an hour back changes no lease"
         => |kit| timing::no_step_of_the_wall_clock_counts(kit, -3_600_000_000);
-    e3_a_reboot_voids_what_was_written_before "E3.a_reboot_voids_what_was_written_before" Core "a lease that was written before this kernel started is absent, and its fence is exceeded"
+    e3_a_reboot_voids_what_was_written_before "E3.a_reboot_voids_what_was_written_before" Core "a lease that was written before this kernel started is absent, and its fence is exceeded" [Need::BootBound]
         => timing::a_reboot_voids_what_was_written_before;
-    e3_another_live_kernels_record_is_unsafe "E3.another_live_kernels_record_is_unsafe" Core "a record that another kernel wrote after this one started is refused as Unsafe"
+    e3_another_live_kernels_record_is_unsafe "E3.another_live_kernels_record_is_unsafe" Core "a record that another kernel wrote after this one started is refused as Unsafe" [Need::BootBound]
         => timing::another_live_kernels_record_is_unsafe;
     e4_ttls_round_trip "E4.ttls_round_trip" Core "whole milliseconds from 1 ms to 10 years come back as they were given"
         => timing::ttls_round_trip;
@@ -183,21 +222,25 @@ cases! { $
         => |kit| fencing::it_outlives_the_record(kit, Forgotten::Discarded);
     f3_refreshes_keep_it "F3.refreshes_keep_it" Core "renew and refreshing claims keep the fence"
         => fencing::refreshes_keep_it;
-    f4_it_grows_after_a_loss_of_everything "F4.it_grows_after_a_loss_of_everything" Core "after the server lost everything the next fence is larger"
+    f4_it_grows_after_a_loss_of_everything "F4.it_grows_after_a_loss_of_everything" Core "after the server lost everything the next fence is larger" [Need::Wipe]
         => fencing::it_grows_after_the_server_lost_everything;
-    x1_no_answer_is_an_error "X1.no_answer_is_an_error" Core "while the server can't answer every operation is an error by the deadline"
-        => unknown::no_answer_is_an_error_by_the_deadline;
-    x2_damage_is_never_absence "X2.damage_is_never_absence" Core "a damaged record is Corrupt to every operation and its bytes stay as they are"
+    x1_down_is_an_error "X1.down_is_an_error" Core "while the server is not there every operation is an error by the deadline" [Need::Outage(Outage::Down)]
+        => |kit| unknown::no_answer_is_an_error_by_the_deadline(kit, Outage::Down);
+    x1_hung_is_an_error "X1.hung_is_an_error" Core "while the server says nothing every operation is an error by the deadline, and the error says where the time went" [Need::Outage(Outage::Hung)]
+        => |kit| unknown::no_answer_is_an_error_by_the_deadline(kit, Outage::Hung);
+    x1_refusing_is_an_error "X1.refusing_is_an_error" Core "while the server refuses every operation is an error by the deadline" [Need::Outage(Outage::Refusing)]
+        => |kit| unknown::no_answer_is_an_error_by_the_deadline(kit, Outage::Refusing);
+    x2_damage_is_never_absence "X2.damage_is_never_absence" Core "a damaged record is Corrupt to every operation and its bytes stay as they are" [Need::Damage]
         => unknown::damage_is_never_absence_and_never_overwritten;
-    x2_damage_is_listed_and_hides_nothing "X2.damage_is_listed_and_hides_nothing" Core "list names damaged records and hides no other"
+    x2_damage_is_listed_and_hides_nothing "X2.damage_is_listed_and_hides_nothing" Core "list names damaged records and hides no other" [Need::Damage]
         => unknown::damage_is_listed_and_hides_nothing;
-    x2_discard_is_the_way_out "X2.discard_is_the_way_out" Core "discard removes a damaged record, and the next fence is larger"
+    x2_discard_is_the_way_out "X2.discard_is_the_way_out" Core "discard removes a damaged record, and the next fence is larger" [Need::Damage]
         => unknown::discard_is_the_way_out_of_damage;
     x2_discard_refuses_a_readable_lease "X2.discard_refuses_a_readable_lease" Core "discard refuses a readable lease unless forced"
         => unknown::discard_refuses_a_readable_lease;
-    x3_the_same_handle_works_again "X3.the_same_handle_works_again" Core "once the server is back the same handle answers, and the lease is as it was"
+    x3_the_same_handle_works_again "X3.the_same_handle_works_again" Core "once the server is back the same handle answers, and the lease is as it was" [Need::AnyOutage]
         => unknown::the_same_handle_works_again;
-    x4_trying_again_converges "X4.trying_again_converges" Core "an operation that failed takes effect at most once, and trying again converges"
+    x4_trying_again_converges "X4.trying_again_converges" Core "an operation that failed takes effect at most once, and trying again converges" [Need::AnyOutage]
         => unknown::trying_again_converges;
     x5_closed_is_closed "X5.closed_is_closed" Core "close may be called twice, leaves the leases, and makes everything else Closed"
         => unknown::closed_is_closed;
@@ -209,20 +252,10 @@ cases! { $
         => isolation::letter_case_is_kept;
     s4_the_longest_ids_work "S4.the_longest_ids_work" Core "128 upper-case letters work, and differ from their neighbours"
         => isolation::the_longest_ids_work;
-    s5_released_ids_take_no_room "S5.released_ids_take_no_room" Core "storage does not grow with ids that were released"
+    s5_released_ids_take_no_room "S5.released_ids_take_no_room" Core "storage does not grow with ids that were released" [Need::Count]
         => isolation::storage_does_not_grow_with_released_ids;
-    s5_ids_that_ran_out_take_no_room "S5.ids_that_ran_out_take_no_room" Core "storage does not grow with ids that ran out"
+    s5_ids_that_ran_out_take_no_room "S5.ids_that_ran_out_take_no_room" Core "storage does not grow with ids that ran out" [Need::Count]
         => isolation::storage_does_not_grow_with_ids_that_ran_out;
-    p1_the_declared_reach_is_true "P1.the_declared_reach_is_true" Core "a lease is seen as far as the declared reach says"
-        => using::declared_reach_is_what_the_store_says;
-    b1_the_same_as_one_by_one "B1.the_same_as_one_by_one" Core "renew_many gives each id in order what renewing it alone would"
-        => batch::the_same_as_one_by_one_in_order;
-    b1_the_same_id_twice "B1.the_same_id_twice" Core "renew_many answers an id as often as it is asked"
-        => batch::the_same_id_twice_is_answered_twice;
-    b2_lost_and_lapsed_fail_no_other "B2.lost_and_lapsed_fail_no_other" Core "one Lost or Lapsed id fails no other"
-        => batch::lost_and_lapsed_fail_no_other;
-    b2_damage_fails_no_other "B2.damage_fails_no_other" Core "one Corrupt id fails no other"
-        => batch::one_damaged_id_fails_no_other;
     a1_one_claim_of_many_wins "A1.one_claim_of_many_wins" Race "of many racing claims on an absent id exactly one wins"
         => race::one_claim_of_many_wins;
     a2_takes_follow_one_another "A2.takes_follow_one_another" Race "racing takes each have a fence of their own and the newest holds"
@@ -241,6 +274,24 @@ cases! { $
         => |kit| race::a_take_against(kit, Against::Discard);
     a2_batches_beside_takes "A2.batches_beside_takes" Race "renew_many beside takes gives each id its own true answer"
         => race::batches_beside_takes_answer_truly;
+    a2_mixed_histories_are_explained "A2.mixed_histories_are_explained" Race "what threads of many owners are told while they do everything at once can be put in one order that the lease table explains"
+        => mixed_histories_are_explained;
     a2_histories_equal_the_rules "A2.histories_equal_the_rules" Model "random histories of many owners and ids end step by step as the pure rules say"
-        => model::histories_equal_the_rules;
+        => histories_equal_the_rules;
+    p1_the_declared_reach_is_true "P1.the_declared_reach_is_true" Core "a lease is seen as far as the declared reach says"
+        => using::declared_reach_is_what_the_store_says;
+    p1_another_process_sees_it "P1.another_process_sees_it" Durability "a lease is seen, refused, moved and kept out of by another process" [Need::Processes]
+        => another_process_sees_it;
+    p2_a_killed_process_leaves_its_leases "P2.a_killed_process_leaves_its_leases" Durability "a killed process' leases stay for their TTL and no longer" [Need::Processes]
+        => a_killed_process_leaves_its_leases;
+    b1_the_same_as_one_by_one "B1.the_same_as_one_by_one" Core "renew_many gives each id in order what renewing it alone would"
+        => batch::the_same_as_one_by_one_in_order;
+    b1_the_same_id_twice "B1.the_same_id_twice" Core "renew_many answers an id as often as it is asked"
+        => batch::the_same_id_twice_is_answered_twice;
+    b2_lost_and_lapsed_fail_no_other "B2.lost_and_lapsed_fail_no_other" Core "one Lost or Lapsed id fails no other"
+        => batch::lost_and_lapsed_fail_no_other;
+    b2_damage_fails_no_other "B2.damage_fails_no_other" Core "one Corrupt id fails no other" [Need::Damage]
+        => batch::one_damaged_id_fails_no_other;
+    b2_an_outage_is_an_error_of_each "B2.an_outage_is_an_error_of_each" Core "when the server fails, renew_many has an error for every id whose outcome is not certain" [Need::AnyOutage]
+        => batch::an_outage_is_an_error_of_each;
 }

@@ -14,8 +14,9 @@ use crate::kit::{Kit, Store, absent, claim, fence, id, lease, take};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Row {
     Absent,
+    /// Mine, under the tenure that is asked about.
     Mine(Phase),
-    /// Mine under a newer tenure than the one asked about.
+    /// Mine, under another tenure than the one that is asked about.
     MineSince(Phase),
     Peers(Phase),
 }
@@ -45,13 +46,53 @@ pub(super) enum Then {
     Same(&'static str),
 }
 
-/// Sets the scene, asks, and compares answer and state with what the table says.
+/// One cell of the table, with all that it stands for: an operation that asks by no fence answers alike whichever tenure of
+/// mine it finds, and one that does finds neither an older nor a newer fence to be the lease's.
 pub(super) fn cell(kit: &Kit<'_>, row: Row, op: Op, then: Then) -> Check {
-    let sbx = id("sbx-1");
+    let by_fence = matches!(op, Op::DestroyTenure | Op::ReleaseTenure);
+    match row {
+        Row::Mine(phase) if !by_fence => {
+            one(kit, "this-tenure", row, op, Asked::AsSet, then)?;
+            one(kit, "a-later-tenure", Row::MineSince(phase), op, Asked::AsSet, then)
+        }
+        Row::MineSince(_) | Row::Peers(_) if by_fence => {
+            one(kit, "as-set", row, op, Asked::AsSet, then)?;
+            one(kit, "the-next", row, op, Asked::Next, then)?;
+            one(kit, "the-smallest", row, op, Asked::Smallest, then)
+        }
+        _ => one(kit, "sbx-1", row, op, Asked::AsSet, then),
+    }
+}
+
+/// By which fence to ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    /// That of the row.
+    AsSet,
+    /// The one that follows the lease's.
+    Next,
+    /// The smallest there is, which nobody has had for a long time.
+    Smallest,
+}
+
+/// Sets the scene, asks, and compares answer and state with what the table says.
+fn one(kit: &Kit<'_>, text: &str, row: Row, op: Op, by: Asked, then: Then) -> Check {
+    let sbx = id(text);
     let (scene, peer) = (kit.open("me", Kit::SCENE)?, kit.open("peer", Kit::SCENE)?);
     let me = kit.open("me", Kit::TESTED)?;
-    let asked = set(row, &sbx, &scene, &peer)?;
+    let set = set(row, &sbx, &scene, &peer)?;
     let before = peer.inspect(&sbx)?;
+    let current = before.as_ref().and_then(|lease| lease.fence);
+    let asked = match by {
+        Asked::AsSet => set,
+        Asked::Next => Fence::following(current, 0).map_err(|e| Stop::Harness(e.to_string()))?,
+        Asked::Smallest => Fence::MIN,
+    };
+    if by == Asked::Smallest && current == Some(asked) {
+        // A store may well begin there, and then it is the lease's own.
+        return Ok(());
+    }
+    let stored = kit.stored()?;
     let nudged = kit.nudge();
 
     let sent = kit.now();
@@ -59,7 +100,7 @@ pub(super) fn cell(kit: &Kit<'_>, row: Row, op: Op, then: Then) -> Check {
     let answered = kit.now();
 
     let after = peer.inspect(&sbx)?;
-    let context = || format!("{op:?} of {row:?} → {then:?}");
+    let context = || format!("{op:?} of {row:?}, {asked:?} asked → {then:?}");
     let wrong = |seen: String| Stop::Failed { expected: context(), seen };
     let left_is = |left: Duration, expected: Duration| {
         must(kit.is_about(left, expected), &format!("{}, {expected:?} left", context()), left)
@@ -68,7 +109,10 @@ pub(super) fn cell(kit: &Kit<'_>, row: Row, op: Op, then: Then) -> Check {
         Then::Same(words) => {
             must(answer == words, &context(), &answer)?;
             match (&before, &after) {
-                (None, None) => {}
+                (None, None) => {
+                    let now = kit.stored()?;
+                    must(now == stored, &format!("{}, no trace of it", context()), now)?;
+                }
                 (Some(before), Some(after)) => {
                     let same = (&before.owner, before.phase, before.fence)
                         == (&after.owner, after.phase, after.fence);

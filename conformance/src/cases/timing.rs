@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use leasehold::{ErrorKind, Intent, Phase, RenewOutcome, Ttl};
 
+use super::op::Op;
 use crate::case::{Check, Stop, must};
 use crate::kit::{Kit, Store, absent, claim, id, lease, take};
 
@@ -64,23 +65,35 @@ pub(super) fn renewals_carry_a_lease_on(kit: &Kit<'_>) -> Check {
 }
 
 pub(super) fn no_step_of_the_wall_clock_counts(kit: &Kit<'_>, micros: i64) -> Check {
-    let clock = kit.virtual_clock()?;
     let (me, peer) = (kit.open("me", Kit::SCENE)?, kit.open("peer", Kit::SCENE)?);
-    let sbx = id("sbx-1");
-    let tenure = take(&me, &sbx)?;
-    clock.step_wall(micros);
-    let seen = lease(&peer, &sbx)?;
-    must(seen.left == Kit::SCENE && seen.fence == Some(tenure.fence), "the lease as it was", seen)?;
+    let (sbx, stop) = (id("held"), id("teardown"));
+    let (tenure, teardown) = (take(&me, &sbx)?, claim(&me, &stop, Intent::Destroy)?);
+    kit.step_wall(micros);
+    // Handles that are opened now know no other time than the wrong one.
+    let late = kit.open("late", Kit::SCENE)?;
+    for store in [&peer, &late] {
+        for (sbx, fence) in [(&sbx, tenure.fence), (&stop, teardown.fence)] {
+            let seen = lease(store, sbx)?;
+            let as_it_was = seen.fence == Some(fence) && kit.is_about(seen.left, Kit::SCENE);
+            must(as_it_was, &format!("{sbx} as it was"), seen)?;
+        }
+    }
+    let sent = kit.now();
     let renewed = me.renew(&sbx)?;
-    must(matches!(renewed, RenewOutcome::Renewed(t) if t.fence == tenure.fence), "Renewed", renewed)?;
-    let next = take(&peer, &sbx)?;
+    let (low, high) = (sent + Kit::SCENE, kit.now() + Kit::SCENE);
+    let whole =
+        |t: leasehold::Tenure| t.fence == tenure.fence && t.valid_until >= low && t.valid_until <= high;
+    must(matches!(renewed, RenewOutcome::Renewed(t) if whole(t)), "Renewed for one TTL", renewed)?;
+    let next = take(&late, &sbx)?;
     must(next.fence > tenure.fence, "a larger fence", (tenure, next))?;
+    let Ok(clock) = kit.virtual_clock() else { return Ok(()) };
     clock.advance(Kit::SCENE);
-    absent(&me, &sbx)
+    absent(&me, &sbx)?;
+    absent(&me, &stop)
 }
 
 pub(super) fn a_reboot_voids_what_was_written_before(kit: &Kit<'_>) -> Check {
-    let clock = boot_bound(kit)?;
+    let clock = kit.virtual_clock()?;
     let me = kit.open("me", Kit::TESTED)?;
     let (held, torn_down) = (id("held"), id("torn-down"));
     let before = take(&me, &held)?;
@@ -99,7 +112,7 @@ pub(super) fn a_reboot_voids_what_was_written_before(kit: &Kit<'_>) -> Check {
 }
 
 pub(super) fn another_live_kernels_record_is_unsafe(kit: &Kit<'_>) -> Check {
-    let clock = boot_bound(kit)?;
+    let clock = kit.virtual_clock()?;
     let me = kit.open("me", Kit::TESTED)?;
     let sbx = id("sbx-1");
     let foreign = clock.foreign_kernel();
@@ -108,26 +121,21 @@ pub(super) fn another_live_kernels_record_is_unsafe(kit: &Kit<'_>) -> Check {
     let elsewhere = kit.namespace().open(owner, ttl, std::sync::Arc::new(foreign.clone()))?;
     let tenure = take(&elsewhere, &sbx)?;
     clock.advance(Duration::from_secs(600));
-    let answers = [
-        ("take", me.take(&sbx).map(|a| format!("{a:?}"))),
-        ("claim", me.claim(&sbx, Intent::Keep).map(|a| format!("{a:?}"))),
-        ("renew", me.renew(&sbx).map(|a| format!("{a:?}"))),
-        ("release", me.release(&sbx).map(|a| format!("{a:?}"))),
-        ("inspect", me.inspect(&sbx).map(|a| format!("{a:?}"))),
-    ];
-    for (what, answer) in answers {
+    for op in Op::ALL.into_iter().filter(|op| *op != Op::Discard) {
+        let answer = op.ask(&me, &sbx);
         let refused = matches!(&answer, Err(error) if error.kind() == ErrorKind::Unsafe);
-        must(refused, &format!("{what} is refused as unsafe"), answer)?;
+        must(refused, &format!("{op:?} is refused as unsafe"), answer)?;
+    }
+    match me.list() {
+        Ok(listing) => {
+            must(listing.leases.is_empty(), "no such lease in the list", &listing.leases)?;
+            let said = listing.damaged.iter().any(|d| d.error.kind() == ErrorKind::Unsafe);
+            must(said, "the list says what it could not judge", &listing)?;
+        }
+        Err(error) => must(error.kind() == ErrorKind::Unsafe, "unsafe", error)?,
     }
     let seen = lease(&elsewhere, &sbx)?;
     must(seen.fence == Some(tenure.fence) && seen.left == Kit::SCENE, "untouched where it was written", seen)
-}
-
-fn boot_bound<'a>(kit: &'a Kit<'_>) -> Result<&'a leasehold::ManualClock, Stop> {
-    if !kit.capabilities().boot_bound {
-        return Err(Stop::not_applicable("records are not bound to a boot"));
-    }
-    kit.virtual_clock()
 }
 
 pub(super) fn ttls_round_trip(kit: &Kit<'_>) -> Check {

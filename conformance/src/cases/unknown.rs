@@ -2,98 +2,67 @@
 
 use std::time::Duration;
 
-use leasehold::{Deadline, DiscardOutcome, ErrorKind, Fence, Intent, StoreError};
+use leasehold::{DiscardOutcome, ErrorKind, SandboxId};
 
+use super::op::Op;
+use crate::Outage;
 use crate::case::{Check, Stop, must};
-use crate::kit::{Kit, Store, absent, id, lease, take};
-use crate::{Damage, Outage};
+use crate::kit::{Kit, Store, absent, id, in_time, lease, take};
 
-/// Every operation on one id, with its answer in words.
-fn everything(store: &Store, text: &str) -> Vec<(&'static str, Result<String, StoreError>)> {
-    let sbx = id(text);
-    fn word<T: std::fmt::Debug>(answer: Result<T, StoreError>) -> Result<String, StoreError> {
-        answer.map(|answer| format!("{answer:?}"))
-    }
-    vec![
-        ("take", word(store.take(&sbx))),
-        ("claim(Keep)", word(store.claim(&sbx, Intent::Keep))),
-        ("claim(Destroy)", word(store.claim(&sbx, Intent::Destroy))),
-        ("claim(DestroyTenure)", word(store.claim(&sbx, Intent::DestroyTenure(Fence::MIN)))),
-        ("renew", word(store.renew(&sbx))),
-        ("release", word(store.release(&sbx))),
-        ("release_tenure", word(store.release_tenure(&sbx, Fence::MIN))),
-        ("inspect", word(store.inspect(&sbx))),
-        (
-            "renew_many",
-            store.renew_many(std::slice::from_ref(&sbx)).remove(0).map(|answer| format!("{answer:?}")),
-        ),
-    ]
-}
-
-/// As [`everything`], and a discard, which is an operator's way out and not an answer.
-fn everything_and_discard(store: &Store, text: &str) -> Vec<(&'static str, Result<String, StoreError>)> {
-    let discarded = store.discard(&id(text), false).map(|answer| format!("{answer:?}"));
-    everything(store, text).into_iter().chain([("discard", discarded)]).collect()
-}
-
-fn outages(kit: &Kit<'_>) -> Result<&'static [Outage], Stop> {
-    match kit.faults()?.outages() {
-        [] => Err(Stop::not_applicable("the harness can't break its server")),
-        some => Ok(some),
+pub(super) fn no_answer_is_an_error_by_the_deadline(kit: &Kit<'_>, outage: Outage) -> Check {
+    let me = kit.open("me", Kit::LONG)?;
+    let (held, nobodys) = (id("held"), id("nobodys"));
+    let fence = take(&me, &held)?.fence;
+    kit.faults()?.through(outage, || {
+        for op in Op::ALL {
+            an_error_by_the_deadline(kit, &me, op, &held, outage)?;
+        }
+        for op in [Op::Take, Op::Keep, Op::Destroy, Op::Inspect] {
+            an_error_by_the_deadline(kit, &me, op, &nobodys, outage)?;
+        }
+        an_error_by_the_deadline(kit, &me, Op::List, &held, outage)
+    })??;
+    // Some of what failed may have happened, but nobody asked for the tenure of anybody else.
+    match me.inspect(&held)? {
+        Some(seen) => {
+            must(seen.owner == *me.owner() && seen.fence >= Some(fence), "mine, if anybody's", seen)
+        }
+        None => Ok(()),
     }
 }
 
-pub(super) fn no_answer_is_an_error_by_the_deadline(kit: &Kit<'_>) -> Check {
-    let faults = kit.faults()?;
-    for &outage in outages(kit)? {
-        let (text, me) = (format!("sbx-{outage:?}"), kit.open("me", Kit::SCENE)?);
-        let _ = take(&me, &id(&text))?;
-        faults.start_outage(outage)?;
-        let checked = each_fails(kit, &me, outage, &text);
-        faults.end_outage()?;
-        checked?;
-    }
-    Ok(())
-}
-
-fn each_fails(kit: &Kit<'_>, me: &Store, outage: Outage, text: &str) -> Check {
-    let allowed = kit.capabilities().deadline;
-    let refused = |what: &str, answer: &Result<String, StoreError>| {
-        let unknown = answer.as_ref().err().is_some_and(|e| e.kind() != ErrorKind::Closed);
-        must(unknown, &format!("{what} is an error while the server is {outage:?}"), answer)
+fn an_error_by_the_deadline(kit: &Kit<'_>, me: &Store, op: Op, sbx: &SandboxId, outage: Outage) -> Check {
+    let what = format!("{op:?} of {sbx} while the server is {outage:?}");
+    let error = match in_time(kit, &what, || op.ask(me, sbx))? {
+        Ok(said) if is_true_all_the_same(op, &said, sbx, outage) => return Ok(()),
+        Ok(said) => return Err(Stop::failed(format!("{what} is an error"), said)),
+        Err(error) => error,
     };
-    let started = Deadline::after(allowed);
-    let answers = everything_and_discard(me, text);
-    // Half a second each for a machine that has other things to do.
-    let most = (allowed + Duration::from_millis(500)) * answers.len() as u32;
-    must(
-        started.elapsed() <= most,
-        &format!("{} operations within {most:?}", answers.len()),
-        started.elapsed(),
-    )?;
-    // Whoever holds the lock keeps writers out, and not always readers: a look that is answered has to be true.
-    let true_look = |what: &str, answer: &Result<String, StoreError>| {
-        let shown = answer.as_ref().is_ok_and(|shown| shown.contains("Held") && shown.contains("me"));
-        outage == Outage::Hung && what == "inspect" && shown
-    };
-    let untrue = answers.iter().filter(|(what, answer)| !true_look(what, answer));
-    untrue.into_iter().try_for_each(|(what, answer)| refused(what, answer))?;
-    let listed = me.list().map(|listing| format!("{} leases", listing.leases.len()));
-    if outage != Outage::Hung {
-        refused("list", &listed)?;
-    }
-    Ok(())
+    let blames = !matches!(error.kind(), ErrorKind::Closed | ErrorKind::Corrupt | ErrorKind::Invalid);
+    must(blames, &format!("{what} blames the server"), &error)?;
+    let says = error.kind() != ErrorKind::Timeout || error.stage().is_some();
+    must(says, &format!("{what} says where the time went"), &error)
+}
+
+/// Whoever holds a lock keeps writers out, and not always those who only look: what they are told then has to be true.
+fn is_true_all_the_same(op: Op, said: &str, sbx: &SandboxId, outage: Outage) -> bool {
+    let held = sbx.as_str() == "held";
+    outage == Outage::Hung
+        && match op {
+            Op::Inspect if held => said.contains("Held") && said.contains("me"),
+            Op::Inspect => said == "None",
+            Op::List => said.contains("held"),
+            _ => false,
+        }
 }
 
 pub(super) fn the_same_handle_works_again(kit: &Kit<'_>) -> Check {
     let faults = kit.faults()?;
-    for &outage in outages(kit)? {
-        let me = kit.open("me", Kit::SCENE)?;
+    for &outage in faults.outages() {
+        let me = kit.open("me", Kit::LONG)?;
         let sbx = id(&format!("sbx-{outage:?}"));
         let fence = take(&me, &sbx)?.fence;
-        faults.start_outage(outage)?;
-        let failed = me.renew(&sbx);
-        faults.end_outage()?;
+        let failed = faults.through(outage, || me.renew(&sbx))?;
         must(failed.is_err(), "an error meanwhile", failed)?;
         let seen = lease(&me, &sbx)?;
         must(
@@ -109,12 +78,10 @@ pub(super) fn the_same_handle_works_again(kit: &Kit<'_>) -> Check {
 
 pub(super) fn trying_again_converges(kit: &Kit<'_>) -> Check {
     let faults = kit.faults()?;
-    for &outage in outages(kit)? {
-        let (me, peer) = (kit.open("me", Kit::SCENE)?, kit.open("peer", Kit::SCENE)?);
+    for &outage in faults.outages() {
+        let (me, peer) = (kit.open("me", Kit::LONG)?, kit.open("peer", Kit::LONG)?);
         let sbx = id(&format!("sbx-{outage:?}"));
-        faults.start_outage(outage)?;
-        let failed = me.take(&sbx);
-        faults.end_outage()?;
+        let failed = faults.through(outage, || me.take(&sbx))?;
         must(failed.is_err(), "an error meanwhile", &failed)?;
         let again = take(&me, &sbx)?;
         must(lease(&peer, &sbx)?.fence == Some(again.fence), "the lease of the second try", "another")?;
@@ -128,27 +95,20 @@ pub(super) fn trying_again_converges(kit: &Kit<'_>) -> Check {
     Ok(())
 }
 
-fn damages(kit: &Kit<'_>) -> Result<&'static [Damage], Stop> {
-    match kit.faults()?.damages() {
-        [] => Err(Stop::not_applicable("nothing can be damaged")),
-        some => Ok(some),
-    }
-}
-
 pub(super) fn damage_is_never_absence_and_never_overwritten(kit: &Kit<'_>) -> Check {
     let faults = kit.faults()?;
-    for &how in damages(kit)? {
+    for &how in faults.damages() {
         let (me, peer) = (kit.open("me", Kit::SCENE)?, kit.open("peer", Kit::SCENE)?);
-        let text = format!("sbx-{how:?}");
-        let sbx = id(&text);
+        let sbx = id(&format!("sbx-{how:?}"));
         let _ = take(&me, &sbx)?;
         let _ = me.renew(&sbx)?;
         faults.damage(&sbx, how)?;
         let before = faults.raw(&sbx)?;
         for store in [&me, &peer] {
-            for (what, answer) in everything(store, &text) {
+            for op in Op::ALL.into_iter().filter(|op| *op != Op::Discard) {
+                let answer = op.ask(store, &sbx);
                 let corrupt = matches!(&answer, Err(error) if error.kind() == ErrorKind::Corrupt);
-                must(corrupt, &format!("{what} of a {how:?} record is Corrupt"), answer)?;
+                must(corrupt, &format!("{op:?} of a {how:?} record is Corrupt"), answer)?;
             }
         }
         must(faults.raw(&sbx)? == before, &format!("the {how:?} bytes as they were"), "changed")?;
@@ -163,7 +123,7 @@ pub(super) fn damage_is_listed_and_hides_nothing(kit: &Kit<'_>) -> Check {
     for sbx in &healthy {
         let _ = take(&me, sbx)?;
     }
-    let all = damages(kit)?;
+    let all = faults.damages();
     for &how in all {
         let sbx = id(&format!("sbx-{how:?}"));
         let _ = take(&me, &sbx)?;
@@ -186,7 +146,7 @@ pub(super) fn damage_is_listed_and_hides_nothing(kit: &Kit<'_>) -> Check {
 
 pub(super) fn discard_is_the_way_out_of_damage(kit: &Kit<'_>) -> Check {
     let faults = kit.faults()?;
-    for &how in damages(kit)? {
+    for &how in faults.damages() {
         let me = kit.open("me", Kit::SCENE)?;
         let sbx = id(&format!("sbx-{how:?}"));
         let before = take(&me, &sbx)?.fence;
@@ -225,12 +185,11 @@ pub(super) fn closed_is_closed(kit: &Kit<'_>) -> Check {
     let tenure = take(&me, &sbx)?;
     me.close()?;
     me.close()?;
-    for (what, answer) in everything_and_discard(&me, "sbx-1") {
+    for op in Op::ALL.into_iter().chain([Op::List]) {
+        let answer = op.ask(&me, &sbx);
         let closed = matches!(&answer, Err(error) if error.kind() == ErrorKind::Closed);
-        must(closed, &format!("{what} fails as Closed"), answer)?;
+        must(closed, &format!("{op:?} fails as Closed"), answer)?;
     }
-    let listed = me.list();
-    must(matches!(&listed, Err(e) if e.kind() == ErrorKind::Closed), "list fails as Closed", &listed)?;
     let seen = lease(&peer, &sbx)?;
     must(seen.fence == Some(tenure.fence), "the lease stays", seen)
 }

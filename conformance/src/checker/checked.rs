@@ -6,7 +6,8 @@ use leasehold::SandboxId;
 
 use super::explain::Unexplained;
 use super::operation::{Operation, Owners};
-use super::search::{Outcome, Span, Start, search};
+use super::part::{Outcome, Part, Span};
+use super::search::search;
 use super::state::State;
 use super::timing::Timing;
 use crate::history::{Answer, Event};
@@ -37,20 +38,15 @@ pub struct Checked {
 impl Checked {
     /// Errors that are kept; more say no more.
     const ERRORS: usize = 5;
-    /// Configurations at a time, above which a stretch is given up: a few megabytes.
-    const LIMIT: usize = 20_000;
+    /// Unexplained answers that are shown in full.
+    const SHOWN: usize = 3;
+    /// Configurations at a time, above which a stretch is given up.
+    const LIMIT: usize = 2_000;
 
     /// Whether every answer was checked and has an explanation.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.unexplained.is_empty() && self.unchecked == 0
-    }
-
-    fn add(&mut self, outcome: &Outcome, answers: usize, unexplained: Option<Unexplained>) {
-        self.most = self.most.max(outcome.most);
-        self.unchecked += outcome.unchecked;
-        self.explained += answers - outcome.unchecked - usize::from(unexplained.is_some());
-        self.unexplained.extend(unexplained);
     }
 }
 
@@ -63,7 +59,11 @@ impl fmt::Display for Checked {
              {tenures} tenures; slowest {slowest:.1?}; at most {most} states at a time",
             self.unexplained.len()
         )?;
-        self.unexplained.iter().try_for_each(|unexplained| write!(f, "\n{unexplained}"))
+        self.unexplained.iter().take(Self::SHOWN).try_for_each(|unexplained| write!(f, "\n{unexplained}"))?;
+        match self.unexplained.len().saturating_sub(Self::SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n… and {more} more, each of another sandbox"),
+        }
     }
 }
 
@@ -98,18 +98,33 @@ fn one(checked: &mut Checked, events: &[Event], timing: Timing) {
     let operations: Vec<Operation> = events.iter().map(|event| Operation::of(event, &mut owners)).collect();
     let spans: Vec<Span> = events.iter().map(span).collect();
     checked.tenures += operations.iter().filter(|op| op.begins().is_some()).count();
-    let mut outcome = search(&operations, &spans, timing, Start::FRESH, Checked::LIMIT);
-    let answers = spans.iter().filter(|span| span.answered != u64::MAX).count();
-    let unexplained = outcome.unexplained.take().map(|(index, states)| {
-        let end = spans[index].answered;
-        let later = spans.iter().filter(|span| span.answered > end && span.answered != u64::MAX).count();
-        outcome.unchecked += later;
-        let start = shortest(&operations, &spans, timing, index);
-        let shown = |other: &&Event| other.called.order <= end && span(other).answered >= start;
-        let window = events.iter().filter(shown).cloned().collect();
-        Unexplained::new(events[index].clone(), &operations[index], window, &states, &owners)
-    });
-    checked.add(&outcome, answers, unexplained);
+    let run = |part: Part| {
+        let quick = search(&operations, &spans, timing, part, Checked::LIMIT);
+        let again = quick.unexplained && part.thrifty;
+        if again {
+            search(&operations, &spans, timing, Part { thrifty: false, ..part }, Checked::LIMIT)
+        } else {
+            quick
+        }
+    };
+    let whole = run(Part::WHOLE);
+    checked.most = checked.most.max(whole.most);
+    let answers = || spans.iter().map(|span| span.answered).filter(|answered| *answered != u64::MAX);
+    if !whole.unexplained {
+        checked.unchecked += whole.unchecked;
+        checked.explained += answers().count() - whole.unchecked;
+        return;
+    }
+    let (end, before) = first_unexplained(answers().collect(), &run);
+    let shortest = shortest(&spans, end, &run);
+    let shown = |event: &&Event| event.called.order <= end && span(event).answered >= shortest;
+    let window = events.iter().filter(shown).cloned().collect();
+    let index = spans.iter().position(|span| span.answered == end).expect("it is the order of an answer");
+    let found = Unexplained::new(events[index].clone(), &operations[index], window, &before.states, &owners);
+    checked.unexplained.push(found);
+    let earlier = answers().filter(|answered| *answered < end).count();
+    checked.explained += earlier - before.unchecked;
+    checked.unchecked += answers().count() - earlier - 1 + before.unchecked;
 }
 
 fn span(event: &Event) -> Span {
@@ -120,23 +135,28 @@ fn span(event: &Event) -> Span {
     Span { called: event.called.order, answered }
 }
 
-/// The latest moment at which a history may begin, with anything there and anything under way, so that the answer of
-/// `index` is still without an explanation.
-fn shortest(operations: &[Operation], spans: &[Span], timing: Timing, index: usize) -> u64 {
-    let end = spans[index].answered;
+/// The first answer up to which the history has no explanation, and what the search makes of what comes before it.
+fn first_unexplained(mut answers: Vec<u64>, run: &impl Fn(Part) -> Outcome) -> (u64, Outcome) {
+    answers.sort_unstable();
+    answers.dedup();
+    let explained = |answer: &u64| !run(Part { to: *answer, ..Part::WHOLE }).unexplained;
+    let first = answers.partition_point(explained);
+    // What the whole does not explain, the whole up to its last answer does not either.
+    let first = first.min(answers.len() - 1);
+    let to = first.checked_sub(1).map_or(0, |before| answers[before]);
+    (answers[first], run(Part { to, ..Part::WHOLE }))
+}
+
+/// The latest moment at which a history may begin, with anything there and anything under way, so that it still has no
+/// explanation up to `end`.
+fn shortest(spans: &[Span], end: u64, run: &impl Fn(Part) -> Outcome) -> u64 {
     let mut calls: Vec<u64> = spans.iter().map(|span| span.called).filter(|called| *called <= end).collect();
     calls.sort_unstable();
     let mut back = 1;
     while back < calls.len() {
-        let order = calls[calls.len() - back];
-        let within = |span: &Span| span.answered >= order && span.called <= end;
-        let kept = || spans.iter().enumerate().filter(|(_, span)| within(span)).map(|(index, _)| index);
-        let some: Vec<Operation> = kept().map(|index| operations[index].clone()).collect();
-        let theirs: Vec<Span> = kept().map(|index| spans[index]).collect();
-        let start = Start { state: State::UNKNOWN, order };
-        let outcome = search(&some, &theirs, timing, start, Checked::LIMIT);
-        if outcome.unexplained.is_some_and(|(found, _)| kept().nth(found) == Some(index)) {
-            return order;
+        let from = calls[calls.len() - back];
+        if run(Part { state: State::UNKNOWN, from, to: end, thrifty: true }).unexplained {
+            return from;
         }
         back = if back < 16 { back + 1 } else { back * 2 };
     }

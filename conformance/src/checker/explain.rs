@@ -1,11 +1,11 @@
 use std::fmt;
 
-use leasehold::rules::{self, Asker};
+use leasehold::rules::Asker;
 use leasehold::{Fence, Intent, Moment, Phase, Reading, Record, Ttl};
 
 use super::operation::{Operation, Over, Owners, Said};
 use super::state::{Kept, Place, State};
-use crate::history::{Asked, Event};
+use crate::history::Event;
 
 /// An answer for which no order of the operations gives an explanation.
 #[derive(Clone, Debug)]
@@ -77,6 +77,11 @@ fn clause(op: &Operation, states: &[State]) -> &'static str {
         states.iter().any(|state| matches!(&state.place, Place::There(kept) if which(kept)))
     };
     match op.said {
+        Said::TurnedAway | Said::Refused(_) | Said::Lost | Said::Shown { .. }
+            if any(&|kept| kept.high <= op.from) =>
+        {
+            "E1"
+        }
         Said::Begun { fence, .. } if states.iter().all(|state| state.mark >= fence) => "F1",
         Said::Begun { phase: Phase::Held, over: Over::Peer(_), .. } => "T3",
         Said::Begun { over: Over::Mine(_), .. } => "T2",
@@ -142,17 +147,6 @@ fn answer(event: &Event, before: Option<&Record>, now: u64, mark: u64) -> String
     let Ok(ttl) = Ttl::new(event.ttl) else { return "no TTL".to_owned() };
     let asker = Asker { owner: &event.owner, ttl };
     let reading = Reading { now: Moment::from_nanos(now), fence_floor: mark + 1 };
-    match event.asked {
-        Asked::Take => format!("{:?}", rules::take(before, asker, reading).answer),
-        Asked::Claim(intent) => format!("{:?}", rules::claim(before, intent, asker, reading).answer),
-        Asked::Renew | Asked::RenewMany => format!("{:?}", rules::renew(before, asker, reading).answer),
-        Asked::Release => format!("{:?}", rules::release(before, None, asker, reading).answer),
-        Asked::ReleaseTenure(f) => format!("{:?}", rules::release(before, Some(f), asker, reading).answer),
-        Asked::Inspect | Asked::List => format!("{:?}", rules::inspect(before, reading)),
-        Asked::Discard { force } => match rules::inspect(before, reading) {
-            None => "Absent".to_owned(),
-            Some(_) if force => "Discarded".to_owned(),
-            Some(lease) => format!("Refused({lease:?})"),
-        },
-    }
+    let answer = event.asked.by_rules(before, asker, reading).answer;
+    answer.to_string().replace('\t', " ")
 }

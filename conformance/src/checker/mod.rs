@@ -35,6 +35,7 @@
 mod checked;
 mod explain;
 mod operation;
+mod part;
 mod search;
 mod state;
 mod step;

@@ -15,6 +15,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::operation::{Operation, Over, Said};
+use super::part::{Outcome, Part, Span};
 use super::state::{Place, State};
 use super::step::step;
 use super::timing::Timing;
@@ -25,39 +26,6 @@ const SLOTS: usize = u128::BITS as usize;
 /// Open operations as bits.
 type Slots = u128;
 
-/// One operation's place in time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    pub(super) called: u64,
-    /// The end of time for what was never answered.
-    pub(super) answered: u64,
-}
-
-/// How far the search went.
-#[derive(Debug, Default)]
-pub(super) struct Outcome {
-    /// The answer that has no explanation, by the index of its operation, and in which states it may have been given.
-    pub(super) unexplained: Option<(usize, Vec<State>)>,
-    /// How many answers were not checked, because there were too many ways to go.
-    pub(super) unchecked: usize,
-    /// The most configurations at a time.
-    pub(super) most: usize,
-}
-
-/// Where a search begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Start {
-    /// What is there.
-    pub(super) state: State,
-    /// What was called earlier may have taken effect before or after the start, or not at all.
-    pub(super) order: u64,
-}
-
-impl Start {
-    /// At the beginning of everything.
-    pub(super) const FRESH: Self = Self { state: State::FRESH, order: 0 };
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Config {
     state: State,
@@ -67,6 +35,7 @@ struct Config {
 struct Search<'a> {
     operations: &'a [Operation],
     timing: Timing,
+    thrifty: bool,
     /// The operation of each slot.
     open: Vec<Option<usize>>,
     /// Slots of operations that need not have taken effect.
@@ -82,46 +51,41 @@ struct Search<'a> {
     limit: usize,
 }
 
-/// Checks the operations of one sandbox. `spans` are theirs; all are given in the order in which they were called.
+/// Checks a part of the operations of one sandbox. `spans` are theirs; all are given in the order in which they were called.
 ///
 /// `limit` bounds the configurations; where they are more, that stretch is given up and counted as unchecked.
 pub(super) fn search(
     operations: &[Operation],
     spans: &[Span],
     timing: Timing,
-    start: Start,
+    part: Part,
     limit: usize,
 ) -> Outcome {
-    let mut search = Search::new(operations, spans, timing, start, limit);
+    let mut search = Search::new(operations, spans, timing, part, limit);
     let mut outcome = Outcome::default();
-    for (order, answered, index) in in_time(spans) {
+    for (at, (_, answered, index)) in part.in_time(spans).into_iter().enumerate() {
         if !answered {
-            if !search.call(index, order < start.order) {
-                outcome.unchecked += spans[index..].iter().filter(|span| span.answered != u64::MAX).count();
-                return outcome;
+            if !search.call(index, !part.requires(&spans[index])) {
+                // No room for it, nor for any other: from here on nothing can be said.
+                let left = part.in_time(spans).into_iter().skip(at).filter(|(_, answered, _)| *answered);
+                outcome.unchecked += left.count();
+                break;
             }
         } else {
             match search.answer(index) {
                 Answered::Explained => {}
                 Answered::Optional | Answered::TooMany => outcome.unchecked += 1,
-                Answered::Unexplained(states) => {
-                    outcome.unexplained = Some((index, states));
-                    return outcome;
+                Answered::Unexplained => {
+                    outcome.unexplained = true;
+                    break;
                 }
             }
         }
         outcome.most = outcome.most.max(search.configs.len());
     }
+    let states: HashSet<State> = search.configs.iter().map(|config| config.state).collect();
+    outcome.states = states.into_iter().collect();
     outcome
-}
-
-/// Calls and answers in the order of time; at the same moment calls come first, for then they overlap.
-fn in_time(spans: &[Span]) -> Vec<(u64, bool, usize)> {
-    let calls = spans.iter().enumerate().map(|(index, span)| (span.called, false, index));
-    let answers = spans.iter().enumerate().map(|(index, span)| (span.answered, true, index));
-    let mut all: Vec<_> = calls.chain(answers.filter(|(order, ..)| *order != u64::MAX)).collect();
-    all.sort_unstable();
-    all
 }
 
 enum Answered {
@@ -130,13 +94,16 @@ enum Answered {
     Optional,
     /// There were too many ways; from here on anything may be there.
     TooMany,
-    Unexplained(Vec<State>),
+    Unexplained,
 }
 
 impl<'a> Search<'a> {
-    fn new(operations: &'a [Operation], spans: &[Span], timing: Timing, start: Start, limit: usize) -> Self {
+    /// How many configurations may be looked at for one answer, as a multiple of how many may be left by it.
+    const ROOM: usize = 8;
+
+    fn new(operations: &'a [Operation], spans: &[Span], timing: Timing, part: Part, limit: usize) -> Self {
         let mut mentioned = HashMap::new();
-        let required = |index: usize| spans[index].called >= start.order;
+        let required = |index: usize| part.requires(&spans[index]);
         for (_, op) in operations.iter().enumerate().filter(|(index, _)| required(*index)) {
             if let Some(fence) = op.mentions() {
                 *mentioned.entry(fence).or_default() += 1;
@@ -151,10 +118,23 @@ impl<'a> Search<'a> {
             });
             next_begun[index] = if smaller.is_some() { Some(index) } else { later };
         }
-        let configs = HashSet::from([Config { state: start.state, done: 0 }]);
-        let certain = !operations.iter().any(|op| matches!(op.said, Said::Unanswered(_)) && !op.is_mute());
-        let (open, optional) = (Vec::new(), 0);
-        Self { operations, timing, open, optional, certain, mentioned, next_begun, called: 0, configs, limit }
+        let certain = (0..operations.len()).all(|index| required(index) || operations[index].is_mute());
+        let (open, optional, called) = (Vec::new(), 0, 0);
+        let thrifty = part.thrifty;
+        let configs = HashSet::from([Config { state: part.state, done: 0 }]);
+        Self {
+            operations,
+            timing,
+            thrifty,
+            open,
+            optional,
+            certain,
+            mentioned,
+            next_begun,
+            called,
+            configs,
+            limit,
+        }
     }
 
     /// An operation is open from now on; `false` when there is no room for it.
@@ -173,7 +153,7 @@ impl<'a> Search<'a> {
             }
         };
         self.open[slot] = Some(index);
-        if optional || matches!(op.said, Said::Unanswered(_)) {
+        if optional {
             self.optional |= 1 << slot;
         }
         if let Some(left) = op.mentions().filter(|_| !optional).and_then(|f| self.mentioned.get_mut(&f)) {
@@ -198,25 +178,32 @@ impl<'a> Search<'a> {
         let before = std::mem::take(&mut self.configs);
         let optional = self.optional & bit != 0;
         let mut after = HashSet::with_capacity(before.len());
-        let mut room = self.limit * 16;
+        let mut room = self.limit * Self::ROOM;
+        // One that need not take effect may have, and later answers may tell; otherwise it is the target of a search.
         for config in &before {
             if optional || config.done & bit != 0 {
                 after.insert(Config { done: config.done & !bit, ..*config });
             }
-            // One that need not take effect may have, and later answers may tell.
-            if config.done & bit == 0 {
-                self.explain(*config, bit, &mut after, &mut room);
+        }
+        let undone = || before.iter().filter(|config| config.done & bit == 0);
+        for &optionals in self.levels() {
+            let found = after.len();
+            undone().for_each(|config| self.explain(*config, bit, optionals, &mut after, &mut room));
+            if self.thrifty && (after.len() > found || !optional && !after.is_empty()) {
+                break;
             }
         }
         self.open[slot] = None;
         self.optional &= !bit;
+        if self.optional != 0 {
+            after = self.thriftiest(after);
+        }
         if after.len() > self.limit || room == 0 {
             self.give_up();
             return Answered::TooMany;
         }
         if after.is_empty() {
-            let states: HashSet<State> = before.into_iter().map(|config| config.state).collect();
-            return Answered::Unexplained(states.into_iter().collect());
+            return Answered::Unexplained;
         }
         self.configs = after;
         if optional { Answered::Optional } else { Answered::Explained }
@@ -232,16 +219,54 @@ impl<'a> Search<'a> {
         self.configs = HashSet::from([Config { state: State::UNKNOWN, done: 0 }]);
     }
 
-    /// Every configuration that comes of letting open operations take effect in `from`, until the one of `target` has.
-    fn explain(&self, from: Config, target: Slots, after: &mut HashSet<Config>, room: &mut usize) {
+    /// Without configurations that differ from another only in having let more take effect of what need not: whatever comes
+    /// of them comes of the other too.
+    fn thriftiest(&self, configs: HashSet<Config>) -> HashSet<Config> {
+        let mut alike: HashMap<Config, Vec<Slots>> = HashMap::new();
+        let mut all: Vec<Config> = configs.into_iter().collect();
+        all.sort_unstable_by_key(|config| (config.done & self.optional).count_ones());
+        for config in all {
+            let spent = config.done & self.optional;
+            let others = alike.entry(Config { done: config.done & !self.optional, ..config }).or_default();
+            if !others.iter().any(|less| less & !spent == 0) {
+                others.push(spent);
+            }
+        }
+        let whole = |(config, spent): (Config, Vec<Slots>)| {
+            spent.into_iter().map(move |spent| Config { done: config.done | spent, ..config })
+        };
+        alike.into_iter().flat_map(whole).collect()
+    }
+
+    /// How many operations that need not take effect may do so in one search: at first none, and then more.
+    fn levels(&self) -> &'static [u32] {
+        match (self.optional, self.thrifty) {
+            (0, _) | (_, false) => &[u32::MAX],
+            (_, true) => &[0, 1, 2, u32::MAX],
+        }
+    }
+
+    /// Every configuration that comes of letting open operations take effect in `from`, until the one of `target` has; at
+    /// most `optionals` among them of those that need not.
+    fn explain(
+        &self,
+        from: Config,
+        target: Slots,
+        optionals: u32,
+        after: &mut HashSet<Config>,
+        room: &mut usize,
+    ) {
         let mut seen = HashSet::from([from]);
         let mut stack = vec![from];
+        let spare = self.optional & !target;
         while let Some(config) = stack.pop() {
             if *room == 0 {
                 return;
             }
             *room -= 1;
-            for (slot, index) in self.undone(config.done) {
+            let spent = (config.done & !from.done & spare).count_ones() >= optionals;
+            let left_out = if spent { spare } else { 0 };
+            for (slot, index) in self.undone(config.done | left_out) {
                 let op = &self.operations[index];
                 for state in step(op, config.state, self.timing) {
                     if state == config.state || !self.allows(config, index, state) {

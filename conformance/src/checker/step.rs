@@ -1,7 +1,7 @@
 //! The lease table once more, as a relation: which states an answer allows before it, and what it makes of them.
 //!
 //! The rules of the core go from a record and a reading to an answer. Here the answer is given and the reading is not, so
-//! that they can't be called; the tests below hold the two against each other instead.
+//! that they can't be called; the tests of the checker hold the two against each other instead.
 
 use leasehold::{Intent, Phase};
 

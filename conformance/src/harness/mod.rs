@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 use leasehold::{Clock, OwnerId, OwnershipStore, StoreError, Ttl};
 
+use crate::Waiver;
+
 /// The store under test: makes namespaces, each empty and of its own.
 ///
 /// This is all an implementer writes to have a store proved. `Default` makes it in the macros.
@@ -51,6 +53,20 @@ pub trait Harness: Send + Sync + 'static {
     /// [`Unready`]; by default because this harness declares no addresses.
     fn at(&self, address: &str) -> Result<Box<dyn Namespace>, Unready> {
         Err(Unready::broken(format!("{} was given the address {address} and declares none", self.name())))
+    }
+
+    /// Failures that are borne for a while, each with a reason and a last day. The core tier can't be waived.
+    ///
+    /// ```
+    /// use leasehold_conformance::Waiver;
+    ///
+    /// fn waivers() -> Vec<Waiver> {
+    ///     vec![Waiver::new("A2.takes_follow_one_another", "the driver's bug 123 is fixed in its next release", "2026-12-31")]
+    /// }
+    /// # assert_eq!(waivers().len(), 1);
+    /// ```
+    fn waivers(&self) -> Vec<Waiver> {
+        Vec::new()
     }
 }
 

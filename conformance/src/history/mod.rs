@@ -24,6 +24,7 @@
 mod event;
 mod line;
 mod recorder;
+mod rules;
 
 pub use event::{Answer, Asked, Event, Stamp};
 pub use line::Unreadable;

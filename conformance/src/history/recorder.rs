@@ -53,7 +53,7 @@ impl<'a> Recorder<'a> {
             _ => {}
         }
         let called = self.before();
-        let answer = run(self.store, id, asked).unwrap_or_else(|e| Answer::Failed(format!("{e:?}")));
+        let answer = asked.of(self.store, id).unwrap_or_else(|e| Answer::Failed(format!("{e:?}")));
         let answered = self.after();
         self.write(id, asked, called, answered, answer.clone());
         answer
@@ -142,18 +142,6 @@ impl<'a> Recorder<'a> {
             answer: Some((answered, answer)),
         });
     }
-}
-
-fn run(store: &dyn OwnershipStore, id: &SandboxId, asked: Asked) -> Result<Answer, StoreError> {
-    Ok(match asked {
-        Asked::Take => Answer::Take(store.take(id)?),
-        Asked::Claim(intent) => Answer::Claim(store.claim(id, intent)?),
-        Asked::Renew | Asked::RenewMany => Answer::Renew(store.renew(id)?),
-        Asked::Release => Answer::Release(store.release(id)?),
-        Asked::ReleaseTenure(fence) => Answer::Release(store.release_tenure(id, fence)?),
-        Asked::Inspect | Asked::List => Answer::Look(store.inspect(id)?),
-        Asked::Discard { force } => Answer::Discard(store.discard(id, force)?),
-    })
 }
 
 impl Answer {

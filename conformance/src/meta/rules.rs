@@ -176,6 +176,16 @@ pub(super) fn claim(
         {
             rules::claim(before, Intent::Destroy, asker, reading)
         }
+        (Fault::DestroyTenureOfTheNext, Intent::DestroyTenure(asked), Some(record))
+            if mine && record.fence.is_some_and(|fence| asked >= fence) =>
+        {
+            rules::claim(before, Intent::Destroy, asker, reading)
+        }
+        (Fault::LapsedLeavesATrace, Intent::DestroyTenure(_), None) => {
+            let (owner, fence) = (asker.owner.clone(), Fence::new(reading.fence_floor));
+            let empty = Record { owner, phase: Phase::Teardown, fence, expires: Moment::from_nanos(1) };
+            Step { write: Write::Put(empty), ..honest() }
+        }
         (Fault::KeepShortens, Intent::Keep, Some(record)) if refreshes => {
             shorten(record, asker, reading, |tenure| {
                 Ok(ClaimOutcome::Claimed { tenure, replaced: Replaced::Mine(tenure.fence) })
@@ -307,6 +317,12 @@ pub(super) fn release(
         }
         (Fault::ReleaseFreesAPeers, Some(_)) if !mine && tenure.is_none() => {
             Step { write: Write::Remove, answer: ReleaseOutcome::Released }
+        }
+        (Fault::ReleaseTenureFreesAPeers, Some(record)) if tenure.is_some() && tenure == record.fence => {
+            Step { write: Write::Remove, answer: ReleaseOutcome::Released }
+        }
+        (Fault::ReleaseTenureOfTheNext, Some(record)) if mine && tenure >= record.fence => {
+            rules::release(before, None, asker, reading)
         }
         (Fault::ReleaseOfAbsentIsReleased, None) => nothing(ReleaseOutcome::Released),
         (Fault::ReleaseTenureIgnoresTheFence, Some(_)) if mine => {

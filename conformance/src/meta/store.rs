@@ -7,7 +7,7 @@ use leasehold::rules::Asker;
 use leasehold::{
     ClaimOutcome, Clock, Damaged, DiscardOutcome, ErrorKind, Fence, FenceExhausted, Intent, Lease, Listing,
     Moment, OwnerId, OwnershipStore, Phase, Reach, Reading, Record, ReleaseOutcome, RenewOutcome, SandboxId,
-    Step, StoreError, TakeOutcome, Ttl, Write,
+    Stage, Step, StoreError, TakeOutcome, Ttl, Write,
 };
 
 use super::world::{Row, State, World};
@@ -104,7 +104,9 @@ impl FaultyStore {
             None => return Ok(()),
         };
         state.broken |= self.has(Fault::NeverRecovers);
-        Err(StoreError::new(kind, "the server doesn't answer"))
+        let error = StoreError::new(kind, "the server doesn't answer");
+        let waited = kind == ErrorKind::Timeout && !self.has(Fault::TimeoutSaysNotWhere);
+        Err(if waited { error.at(Stage::Reply) } else { error })
     }
 
     /// One atomic step on one record, as a cell makes it.
@@ -381,6 +383,10 @@ impl OwnershipStore for FaultyStore {
                     })
                     .collect()
             }
+            Some(Fault::BatchFallsShort) => one_by_one()
+                .into_iter()
+                .take_while(|outcome| !outcome.as_ref().is_err_and(|e| e.kind().leaves_effect_unknown()))
+                .collect(),
             Some(Fault::BatchFailsWithOne) => {
                 let outcomes = one_by_one();
                 match outcomes.iter().find_map(|outcome| outcome.as_ref().err()) {
@@ -455,6 +461,7 @@ impl OwnershipStore for FaultyStore {
                 Ok(step) => listing.leases.extend(step.answer.map(|lease| (id, lease))),
                 Err(error) if self.has(Fault::DamageHidesTheRest) => return Err(error),
                 Err(_) if self.has(Fault::DamageIsNotListed) => {}
+                Err(e) if e.kind() == ErrorKind::Unsafe && self.has(Fault::UnsafeIsNotListed) => {}
                 Err(error) => {
                     listing.damaged.push(Damaged { id: Some(id), place: format!("row {key}"), error });
                 }

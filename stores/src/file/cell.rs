@@ -173,6 +173,34 @@ impl FileCell {
         &*self.clock
     }
 
+    /// Changes one record by the deadline.
+    fn change<T>(
+        &self,
+        id: &SandboxId,
+        rule: impl Fn(Option<&Record>, Reading) -> Step<T>,
+        deadline: &Deadline,
+    ) -> Result<T, StoreError> {
+        let spot = self.dir.spot(id);
+        loop {
+            let mut page = Page::new();
+            match self.find(id, &spot, Access::Write, &mut page, deadline)? {
+                Found::Odd(what) => return Err(odd(what, spot.path())),
+                Found::Record(mut file) => return self.apply(&mut file, None, rule, deadline),
+                Found::Nothing(dir) => {
+                    // Only a rule that writes gets a file to write to.
+                    let step = rule(None, self.absent(&dir, deadline)?);
+                    if !matches!(step.write, Write::Put(_)) {
+                        return Ok(step.answer);
+                    }
+                    if let Some(answer) = self.apply_anew(&dir, id, &spot, &rule, deadline)? {
+                        return Ok(answer);
+                    }
+                    At::path(&spot).in_time(deadline)?;
+                }
+            }
+        }
+    }
+
     pub(super) fn deadline(&self) -> Deadline {
         Deadline::after(self.deadline)
     }
@@ -188,25 +216,18 @@ impl LeaseCell for FileCell {
         id: &SandboxId,
         rule: impl Fn(Option<&Record>, Reading) -> Step<T>,
     ) -> Result<T, StoreError> {
-        let (spot, deadline) = (self.dir.spot(id), self.deadline());
-        loop {
-            let mut page = Page::new();
-            match self.find(id, &spot, Access::Write, &mut page, &deadline)? {
-                Found::Odd(what) => return Err(odd(what, spot.path())),
-                Found::Record(mut file) => return self.apply(&mut file, None, rule, &deadline),
-                Found::Nothing(dir) => {
-                    // Only a rule that writes gets a file to write to.
-                    let step = rule(None, self.absent(&dir, &deadline)?);
-                    if !matches!(step.write, Write::Put(_)) {
-                        return Ok(step.answer);
-                    }
-                    if let Some(answer) = self.apply_anew(&dir, id, &spot, &rule, &deadline)? {
-                        return Ok(answer);
-                    }
-                    At::path(&spot).in_time(&deadline)?;
-                }
-            }
-        }
+        self.change(id, rule, &self.deadline())
+    }
+
+    /// One deadline for all of them: many locks that somebody holds must not add up. Each is tried at least once, so those
+    /// that nobody holds are changed even after it has passed.
+    fn update_many<T>(
+        &self,
+        ids: &[SandboxId],
+        rule: impl Fn(Option<&Record>, Reading) -> Step<T>,
+    ) -> Vec<Result<T, StoreError>> {
+        let deadline = self.deadline();
+        ids.iter().map(|id| self.change(id, &rule, &deadline)).collect()
     }
 
     /// Takes the lock as a change does. Without it a change could come between the record and the clock: a lease that
