@@ -18,6 +18,8 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "backend")]
+mod backend;
 #[cfg(feature = "bridged")]
 mod bridged;
 mod cell;
@@ -35,6 +37,12 @@ mod reach;
 mod store;
 mod ttl;
 
+#[cfg(feature = "backend")]
+pub use backend::{
+    BackendError, BackendErrorKind, BackendListing, BackendOperation, Command, Condemned, Condition,
+    Destroyed, Endpoint, EngineId, Execution, Exit, Identity, InstanceId, Mount, Output, SandboxBackend,
+    SandboxInfo, SandboxSpec, Seen, Unreadable,
+};
 #[cfg(feature = "bridged")]
 pub use bridged::{AsyncLeaseCell, Bridged, Found};
 pub use cell::LeaseCell;
@@ -50,7 +58,7 @@ pub use facade::{
     AsyncOwnershipStore, CloseReport, FacadeStats, InvalidOffload, OffloadConfig, Offloaded, Orphan,
     OrphanFate, OrphanHook,
 };
-pub use id::{InvalidId, OwnerId, SandboxId, SessionKey};
+pub use id::{InvalidId, Namespace, OwnerId, SandboxId, SessionKey};
 pub use lease::{
     ClaimOutcome, Damaged, DiscardOutcome, Fence, FenceExhausted, Intent, Lease, Listing, Phase, Reading,
     Record, ReleaseOutcome, RenewOutcome, Replaced, Step, TakeOutcome, Tenure, Write,

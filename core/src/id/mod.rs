@@ -1,11 +1,13 @@
 //! Ids, parsed once where they enter and valid for ever after.
 
 mod invalid;
+mod namespace;
 mod owner;
 mod sandbox;
 mod session;
 
 pub use invalid::InvalidId;
+pub use namespace::Namespace;
 pub use owner::OwnerId;
 pub use sandbox::SandboxId;
 pub use session::SessionKey;
