@@ -110,7 +110,7 @@ pub struct InvalidConfig {
 }
 
 impl InvalidConfig {
-    fn new(message: String) -> Self {
+    pub(crate) fn new(message: String) -> Self {
         Self { message }
     }
 

@@ -33,6 +33,8 @@ mod facade;
 mod id;
 mod lease;
 mod moment;
+#[cfg(feature = "provider")]
+mod provider;
 mod reach;
 mod store;
 mod ttl;
@@ -65,6 +67,15 @@ pub use lease::{
 };
 pub use lease::{codec, rules};
 pub use moment::Moment;
+#[cfg(all(unix, feature = "signals"))]
+pub use provider::shutdown_on_signals;
+#[cfg(feature = "provider")]
+pub use provider::{
+    Acquire, AcquireError, AcquirePath, CreateGuard, DestroyError, Env, Event, Events, Home, HomeDirectory,
+    HomeError, LostReason, Missed, Parked, PrepareHook, Prepared, Provider, ProviderBuilder, ProviderConfig,
+    ProviderStatus, Refusal, Sandbox, SandboxRef, SandboxState, SandboxStatus, ShutdownMode, ShutdownReport,
+    StartError, StopWhy, Task, ThreadedEnv, Work,
+};
 pub use reach::Reach;
 pub use store::OwnershipStore;
 pub use ttl::{InvalidTtl, Ttl};

@@ -1,0 +1,226 @@
+//! What all parts of a provider share, and the small steps that more than one of them takes.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{Either, select};
+use tokio::sync::{OnceCell, Semaphore, oneshot, watch};
+
+use super::env::Env;
+use super::event::{Event, EventLog};
+use super::home::Home;
+use super::keys::KeyLocks;
+use super::pause::Pause;
+use super::registry::{Asked, Follow, Parked, Registry, Shared};
+use super::shutdown::ShutdownReport;
+use super::{PrepareHook, ProviderConfig};
+use crate::{
+    AsyncOwnershipStore, BackendError, BackendErrorKind, BackendOperation, ClaimOutcome, EngineId, Fence,
+    Intent, Moment, OwnerId, RenewOutcome, SandboxBackend, SandboxId,
+};
+
+/// One provider.
+pub(super) struct Inner {
+    pub(super) config: ProviderConfig,
+    pub(super) owner: OwnerId,
+    pub(super) store: Arc<dyn AsyncOwnershipStore>,
+    pub(super) backend: Arc<dyn SandboxBackend>,
+    pub(super) env: Arc<dyn Env>,
+    pub(super) home: Arc<dyn Home>,
+    pub(super) hook: Option<PrepareHook>,
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) engine: OnceCell<EngineId>,
+    pub(super) registry: Registry,
+    pub(super) keys: KeyLocks,
+    pub(super) events: EventLog,
+    pub(super) pause: Pause,
+    /// How many more stops may begin.
+    pub(super) stops: Arc<Semaphore>,
+    /// Tells the loops to end: the reaper first, the renewal last.
+    pub(super) stage: watch::Sender<Stage>,
+    /// When the last renewal that the store answered was sent, in nanoseconds of the lease clock; zero before the first.
+    pub(super) renewed_at: AtomicU64,
+    pub(super) ended: watch::Sender<Option<ShutdownReport>>,
+}
+
+/// How far a provider is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Stage {
+    Running,
+    /// No more tidying up.
+    Closing,
+    /// No more renewals.
+    Over,
+}
+
+impl Inner {
+    pub(super) fn now(&self) -> Moment {
+        self.env.now()
+    }
+
+    /// Waits until the provider has come to `stage`.
+    pub(super) async fn reached(&self, stage: Stage) {
+        let mut at = self.stage.subscribe();
+        // The sender lives in `self`.
+        let _ = at.wait_for(|at| *at >= stage).await;
+    }
+
+    /// Rests for `duration`, or until the provider has come to `stage`. Says whether it rested to the end.
+    pub(super) async fn rest(&self, duration: Duration, stage: Stage) -> bool {
+        matches!(select(self.env.sleep(duration), pin!(self.reached(stage))).await, Either::Left(_))
+    }
+
+    /// Runs `task` where the provider's tasks run, to its end; `None` when it panicked. Dropping the future doesn't end it.
+    pub(super) async fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = T> + Send + 'static,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.env.spawn(Box::pin(async move {
+            let done = AssertUnwindSafe(task).catch_unwind().await;
+            // Whoever asked may have left.
+            let _ = answer.send(done.ok());
+        }));
+        answered.await.ok().flatten()
+    }
+
+    /// Does `work` where it may block; `None` when it panicked or was never done.
+    pub(super) async fn offload<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.env.offload(Box::new(move || {
+            let done = std::panic::catch_unwind(AssertUnwindSafe(work));
+            let _ = answer.send(done.ok());
+        }));
+        answered.await.ok().flatten()
+    }
+
+    /// Ends a call of the backend after `limit`.
+    pub(super) async fn within<T>(
+        &self,
+        limit: Duration,
+        operation: BackendOperation,
+        id: &SandboxId,
+        call: impl Future<Output = Result<T, BackendError>>,
+    ) -> Result<T, BackendError> {
+        match select(pin!(call), self.env.sleep(limit)).await {
+            Either::Left((answer, _)) => answer,
+            Either::Right(_) => {
+                let text = format!("the engine did not answer within {limit:?}");
+                Err(BackendError::new(BackendErrorKind::Timeout, text).during(operation).of(id))
+            }
+        }
+    }
+
+    /// The engine's id, asked for once.
+    pub(super) async fn engine(&self) -> Result<EngineId, BackendError> {
+        let ask = || async {
+            let call = self.backend.engine_id();
+            match select(call, self.env.sleep(self.config.backend_deadline)).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right(_) => {
+                    let text = format!("the engine did not answer within {:?}", self.config.backend_deadline);
+                    Err(BackendError::new(BackendErrorKind::Timeout, text).during(BackendOperation::EngineId))
+                }
+            }
+        };
+        self.engine.get_or_try_init(ask).await.cloned()
+    }
+
+    pub(super) fn let_go(&self, shared: &Arc<Shared>, holder: u64) -> Parked {
+        let id = &shared.info.id;
+        let parked = self.registry.let_go(id, shared, holder, self.now());
+        if parked == Parked::Warm {
+            self.events.tell(Event::Parked { id: id.clone() });
+        }
+        parked
+    }
+
+    /// Asks the store about one lease, and does what the answer asks for. Says whether the store called it ours.
+    pub(super) async fn ask(&self, id: &SandboxId) -> bool {
+        let Some(then) = self.registry.snapshot(id) else { return false };
+        let asked = Asked { id: id.clone(), then };
+        let answer = self.store.renew(id).await;
+        let ours = matches!(answer, Ok(RenewOutcome::Renewed(_)));
+        self.heard(&asked, answer).await;
+        ours
+    }
+
+    /// A renewal was answered, or not.
+    pub(super) async fn heard(&self, asked: &Asked, answer: Result<RenewOutcome, crate::StoreError>) {
+        match answer {
+            Ok(outcome) => {
+                let follow = self.registry.renewed(asked, &outcome, self.now(), self.env.awake());
+                self.follow(asked, follow).await;
+            }
+            // Kept; tried again.
+            Err(error) => self.events.tell(Event::StoreUnknown { doing: "renewing", error }),
+        }
+    }
+
+    /// Does what an answer about a lease asks for.
+    pub(super) async fn follow(&self, asked: &Asked, follow: Follow) {
+        match follow {
+            Follow::Nothing => {}
+            Follow::Lost => self.events.tell(Event::Lost { id: asked.id.clone() }),
+            Follow::Unowned => self.events.tell(Event::Unowned { id: asked.id.clone() }),
+            // Whoever takes asks, once the take is answered; else the next tick does.
+            Follow::AskAgain => {}
+            Follow::Undo(fence) => self.let_lease_go(&asked.id, fence).await,
+            Follow::Reclaim => self.reclaim(&asked.id).await,
+        }
+    }
+
+    /// Claims the lease of a sandbox that is in use or being made, and whose lease ran out.
+    pub(super) async fn reclaim(&self, id: &SandboxId) {
+        let Some(then) = self.registry.snapshot(id) else { return };
+        let asked = Asked { id: id.clone(), then };
+        match self.store.claim(id, Intent::Keep).await {
+            Ok(outcome) => {
+                let follow = self.registry.reclaimed(&asked, &outcome, self.now(), self.env.awake());
+                if follow == Follow::Nothing && matches!(outcome, ClaimOutcome::Claimed { .. }) {
+                    self.events.tell(Event::Reclaimed { id: id.clone() });
+                }
+                match follow {
+                    Follow::Undo(fence) => self.let_lease_go(id, fence).await,
+                    Follow::Lost => self.events.tell(Event::Lost { id: id.clone() }),
+                    _ => {}
+                }
+            }
+            Err(error) => self.events.tell(Event::StoreUnknown { doing: "claiming again", error }),
+        }
+    }
+
+    /// Releases one tenure and no other. Where the store doesn't answer it lasts for its TTL.
+    pub(super) async fn let_lease_go(&self, id: &SandboxId, fence: Fence) {
+        if let Err(error) = self.store.release_tenure(id, fence).await {
+            self.events.tell(Event::StoreUnknown { doing: "releasing", error });
+        }
+    }
+
+    pub(super) fn last_renewal(&self) -> Option<Duration> {
+        match self.renewed_at.load(Ordering::Relaxed) {
+            0 => None,
+            at => Some(self.now().since(Moment::from_nanos(at))),
+        }
+    }
+}
+
+/// What a task that panicked said.
+pub(super) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    if let Some(text) = panic.downcast_ref::<&str>() {
+        (*text).to_owned()
+    } else if let Some(text) = panic.downcast_ref::<String>() {
+        text.clone()
+    } else {
+        "a panic without words".to_owned()
+    }
+}

@@ -1,0 +1,187 @@
+//! What a provider knows, under one short lock that is never held across an await or I/O. Each method is one atomic step
+//! and says what to do next.
+
+mod acquire;
+mod capacity;
+mod entry;
+mod hold;
+mod reap;
+mod renew;
+mod show;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+pub(super) use acquire::{Begin, NoHandOut};
+pub(super) use capacity::SlotAnswer;
+pub(super) use entry::Shared;
+pub use hold::Parked;
+pub(super) use hold::Unpinnable;
+pub use reap::{Refusal, StopWhy};
+pub(super) use reap::{Stop, StopEnd};
+pub(super) use renew::{Asked, Follow};
+
+use self::entry::{Entry, Held};
+use super::ProviderConfig;
+use crate::provider::sandbox::LostReason;
+use crate::{Moment, Replaced, SandboxId, Tenure};
+
+/// The durations that its decisions go by.
+#[derive(Clone, Copy, Debug)]
+struct Rules {
+    horizon: Duration,
+    idle_timeout: Duration,
+    warm_timeout: Duration,
+    capacity: Option<usize>,
+}
+
+pub(super) struct Registry {
+    rules: Rules,
+    state: Mutex<State>,
+    /// Told whenever a slot may have become free.
+    pub(super) freed: Notify,
+    /// Told whenever an entry went or an acquire ended.
+    pub(super) calmer: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    entries: HashMap<SandboxId, Entry>,
+    /// Those with a lease, in an order that a batch can go on from.
+    leased: BTreeSet<SandboxId>,
+    /// When to look at whom.
+    due: BTreeSet<(Moment, SandboxId)>,
+    slots: usize,
+    acquires: usize,
+    /// Numbers for holders and reservations.
+    next: u64,
+    closing: bool,
+}
+
+impl Registry {
+    pub(super) fn new(config: &ProviderConfig) -> Self {
+        let rules = Rules {
+            horizon: config.horizon(),
+            idle_timeout: config.idle_timeout,
+            warm_timeout: config.warm_timeout,
+            capacity: config.capacity,
+        };
+        Self { rules, state: Mutex::new(State::default()), freed: Notify::new(), calmer: Notify::new() }
+    }
+
+    /// Lets nothing begin from now on. Says whether that is new.
+    pub(super) fn close(&self) -> bool {
+        let mut state = self.state.lock();
+        !std::mem::replace(&mut state.closing, true)
+    }
+
+    pub(super) fn is_closing(&self) -> bool {
+        self.state.lock().closing
+    }
+}
+
+impl State {
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// A tenure that the store granted by an answer that came at `now`. K9 starts anew unless it replaced the very fence
+    /// that was known.
+    fn grant(
+        &mut self,
+        id: &SandboxId,
+        tenure: Tenure,
+        replaced: Option<&Replaced>,
+        known: Option<crate::Fence>,
+        now: Moment,
+        horizon: Duration,
+    ) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        let unbroken = matches!(replaced, Some(Replaced::Mine(fence)) if Some(*fence) == known);
+        let reapable_from = match &entry.lease {
+            Some(held) if unbroken || held.tenure.fence == tenure.fence => held.reapable_from,
+            _ => now + horizon,
+        };
+        // A take that replaced the tenure under which it was made goes on with it.
+        if unbroken && entry.made_under == known && known.is_some() {
+            entry.made_under = Some(tenure.fence);
+        }
+        let valid_until = match &entry.lease {
+            Some(held) if held.tenure.fence == tenure.fence => {
+                held.tenure.valid_until.max(tenure.valid_until)
+            }
+            _ => tenure.valid_until,
+        };
+        entry.lease = Some(Held { tenure: Tenure { valid_until, ..tenure }, reapable_from });
+        entry.unowned_since = None;
+        entry.doubt = false;
+        self.leased.insert(id.clone());
+    }
+
+    /// The tenure is over. Says whether there was one.
+    fn ungrant(&mut self, id: &SandboxId) -> bool {
+        self.leased.remove(id);
+        let Some(entry) = self.entries.get_mut(id) else { return false };
+        entry.broken += 1;
+        entry.lease.take().is_some()
+    }
+
+    /// Takes the instance away from the entry: its holders are told, its slot is free.
+    fn untrack(&mut self, id: &SandboxId, reason: LostReason) -> Option<Arc<Shared>> {
+        let entry = self.entries.get_mut(id)?;
+        if std::mem::take(&mut entry.slot) {
+            self.slots -= 1;
+        }
+        entry.holders.clear();
+        entry.condemned = false;
+        entry.doomed = false;
+        entry.made_under = None;
+        entry.unowned_since = None;
+        let shared = entry.shared.take();
+        if let Some(shared) = &shared {
+            shared.tell_lost(reason);
+        }
+        self.reschedule(id, None);
+        shared
+    }
+
+    /// Forgets the entry if nothing is left in it.
+    fn tidy(&mut self, id: &SandboxId) {
+        if self.entries.get(id).is_some_and(Entry::is_empty) {
+            self.reschedule(id, None);
+            self.entries.remove(id);
+            self.leased.remove(id);
+        }
+    }
+
+    /// Forgets it whatever is in it.
+    fn forget(&mut self, id: &SandboxId, reason: LostReason) {
+        self.untrack(id, reason);
+        self.leased.remove(id);
+        if let Some(entry) = self.entries.get_mut(id) {
+            entry.lease = None;
+            entry.suspect = None;
+        }
+        self.tidy(id);
+    }
+
+    fn reschedule(&mut self, id: &SandboxId, due: Option<Moment>) {
+        let Some(entry) = self.entries.get_mut(id) else { return };
+        if entry.due == due {
+            return;
+        }
+        if let Some(old) = entry.due.take() {
+            self.due.remove(&(old, id.clone()));
+        }
+        if let Some(at) = due {
+            entry.due = due;
+            self.due.insert((at, id.clone()));
+        }
+    }
+}

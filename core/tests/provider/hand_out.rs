@@ -1,0 +1,156 @@
+use std::time::Duration;
+
+use leasehold::{
+    AcquireError, AcquirePath, BackendOperation, Event, LostReason, OwnershipStore, Parked, SessionKey,
+};
+
+use crate::session;
+use crate::world::Fleet;
+use crate::yard::Mishap;
+
+fn paths(events: &mut leasehold::Events) -> Vec<AcquirePath> {
+    let mut paths = Vec::new();
+    while let Some(event) = events.try_next() {
+        if let Event::Acquired { path, .. } = event {
+            paths.push(path);
+        }
+    }
+    paths
+}
+
+#[tokio::test]
+async fn h6_in_use_here_then_warm_here_then_running_somewhere_then_made() {
+    let fleet = Fleet::new();
+    let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
+    let (mut told_a, mut told_b) = (a.events(), b.events());
+    let first = a.acquire(session("u", "t")).await.unwrap();
+    let second = a.acquire(session("u", "t")).await.unwrap();
+    assert_eq!(first.instance(), second.instance());
+    assert_eq!(first.release().await, Parked::StillHeld);
+    assert_eq!(second.release().await, Parked::Warm);
+    let third = a.acquire(session("u", "t")).await.unwrap();
+    assert_eq!(paths(&mut told_a), [AcquirePath::Created, AcquirePath::Reused, AcquirePath::Reclaimed]);
+    let there = b.acquire(session("u", "t")).await.unwrap();
+    assert_eq!(there.instance(), third.instance());
+    assert_eq!(paths(&mut told_b), [AcquirePath::Discovered]);
+    assert_eq!(fleet.yard.calls(BackendOperation::Create), 1);
+    fleet.world.pass(Duration::from_secs(15)).await;
+    assert_eq!(third.is_lost(), Some(LostReason::Taken));
+    assert_eq!(there.is_lost(), None);
+}
+
+#[tokio::test]
+async fn h1_get_looks_only_at_memory_and_gives_only_what_is_held() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    let held = a.acquire(session("u", "t")).await.unwrap();
+    let id = held.id().clone();
+    assert_eq!(a.get(&id).unwrap().instance(), held.instance());
+    drop(held);
+    assert!(a.get(&id).is_none());
+}
+
+#[tokio::test]
+async fn a_sandbox_in_use_outlives_its_ttl_many_times_and_a_warm_one_its_timeout_once() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway_with("a", |config| config.idle_timeout = Duration::ZERO).await;
+    let held = a.acquire(session("u", "t")).await.unwrap();
+    fleet.world.pass(Duration::from_secs(1_000)).await;
+    assert_eq!((held.is_lost(), fleet.yard.instances().len()), (None, 1));
+    let id = held.id().clone();
+    drop(held);
+    fleet.world.pass(Duration::from_secs(290)).await;
+    assert_eq!(fleet.yard.instances().len(), 1);
+    fleet.world.pass(Duration::from_secs(30)).await;
+    assert_eq!(fleet.yard.instances(), []);
+    assert_eq!(fleet.store("look").inspect(&id).unwrap(), None);
+    assert!(a.status().sandboxes.is_empty());
+}
+
+#[tokio::test]
+async fn h11_what_is_definitely_gone_is_dropped_and_what_cannot_be_told_is_reused() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    let first = a.acquire(session("u", "t")).await.unwrap();
+    fleet.yard.next(BackendOperation::Inspect, Mishap::Fails);
+    let second = a.acquire(session("u", "t")).await.unwrap();
+    assert_eq!(first.instance(), second.instance());
+    fleet.yard.vanish(first.instance());
+    let third = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    assert_ne!(first.instance(), third.instance());
+    assert_eq!((first.is_lost(), third.is_lost()), (Some(LostReason::Gone), None));
+}
+
+#[tokio::test]
+async fn k8_a_tracked_instance_found_condemned_is_dropped_and_its_holders_are_told() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    let first = a.acquire(session("u", "t")).await.unwrap();
+    fleet.yard.change(first.instance(), |info| info.condemned = true);
+    let second = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    assert_ne!(first.instance(), second.instance());
+    assert_eq!(first.is_lost(), Some(LostReason::Stopped));
+    // Its stop is finished by whoever owns the id, and what is in use under the same id stays.
+    fleet.world.pass(Duration::from_secs(90)).await;
+    let left: Vec<_> = fleet.yard.instances().into_iter().map(|info| info.instance).collect();
+    assert_eq!(left, [second.instance().clone()]);
+}
+
+#[tokio::test]
+async fn h4_a_sandbox_of_another_session_is_never_handed_out() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    let mine = a.acquire(session("u", "t")).await.unwrap();
+    let (id, instance) = (mine.id().clone(), mine.instance().clone());
+    drop(mine);
+    let theirs = SessionKey::new("somebody", "else").unwrap();
+    fleet.yard.change(&instance, |info| info.identity.session = Some(theirs));
+    let error = a.acquire(session("u", "t")).await.unwrap_err();
+    assert!(matches!(&error, AcquireError::Foreign { whose } if whose.contains("somebody/else")), "{error}");
+    assert_eq!(fleet.yard.instances().len(), 1, "nothing was stopped");
+    assert_eq!(fleet.store("look").inspect(&id).unwrap(), None, "nothing was left behind");
+}
+
+#[tokio::test]
+async fn h2_a_store_that_does_not_answer_hands_nothing_out_and_a_lost_creation_is_found_again() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    fleet.yard.next(BackendOperation::Create, Mishap::LosesItsAnswer);
+    let error = a.acquire(session("u", "t")).await.unwrap_err();
+    assert!(matches!(error, AcquireError::Backend(_)), "{error}");
+    assert_eq!(a.status().slots.0, 1, "it may well exist");
+    let found = a.acquire(session("u", "t")).await.unwrap();
+    assert_eq!(fleet.yard.instances().len(), 1);
+    assert_eq!((found.info().creator.clone(), a.status().slots.0), (a.owner().clone(), 1));
+}
+
+#[tokio::test]
+async fn a_lost_creation_that_nobody_asks_for_again_is_disposed_of() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    fleet.yard.next(BackendOperation::Create, Mishap::LosesItsAnswer);
+    a.acquire(session("u", "t")).await.unwrap_err();
+    fleet.world.pass(Duration::from_secs(120)).await;
+    assert_eq!(fleet.yard.instances(), []);
+    assert_eq!((a.status().slots.0, a.status().sandboxes.len()), (0, 0));
+}
+
+#[tokio::test]
+async fn d6_a_condemned_instance_that_nobody_owns_is_finished_and_never_handed_out() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    let mine = a.acquire(session("u", "t")).await.unwrap();
+    let info = mine.info().clone();
+    let left = leasehold::SandboxInfo {
+        id: "sbx-left".parse().unwrap(),
+        instance: leasehold::InstanceId::new("left"),
+        condemned: true,
+        ..info
+    };
+    fleet.yard.put(left.clone());
+    fleet.world.pass(Duration::from_secs(40)).await;
+    assert!(fleet.yard.instances().contains(&left), "the grace is not over");
+    fleet.world.pass(Duration::from_secs(120)).await;
+    assert!(!fleet.yard.instances().contains(&left));
+    assert_eq!(mine.is_lost(), None);
+}
