@@ -9,3 +9,4 @@
 pub mod measure;
 pub mod rows;
 pub mod table;
+pub mod town;

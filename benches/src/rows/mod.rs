@@ -3,6 +3,7 @@
 mod facade;
 mod file;
 mod memory;
+mod provider;
 mod redis;
 mod sqlite;
 
@@ -46,6 +47,7 @@ pub fn groups() -> Vec<(&'static str, Rows)> {
         ("sqlite", sqlite::rows),
         ("redis", redis::rows),
         ("facade", facade::rows),
+        ("provider", provider::rows),
     ]
 }
 

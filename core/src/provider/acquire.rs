@@ -510,7 +510,7 @@ impl Inner {
         let Some(then) = self.registry.snapshot(&quest.id) else {
             return Ok(Round::Again("it was forgotten"));
         };
-        let asked = Asked { id: quest.id.clone(), then };
+        let asked = Asked::new(&quest.id, then);
         let answer = self.store.renew(&quest.id).await;
         let failed = answer.as_ref().err().cloned();
         self.heard(&asked, answer).await;

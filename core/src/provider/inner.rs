@@ -147,7 +147,7 @@ impl Inner {
     /// Asks the store about one lease, and does what the answer asks for. Says whether the store called it ours.
     pub(super) async fn ask(&self, id: &SandboxId) -> bool {
         let Some(then) = self.registry.snapshot(id) else { return false };
-        let asked = Asked { id: id.clone(), then };
+        let asked = Asked::new(id, then);
         let answer = self.store.renew(id).await;
         let ours = matches!(answer, Ok(RenewOutcome::Renewed(_)));
         self.heard(&asked, answer).await;
@@ -172,17 +172,33 @@ impl Inner {
             Follow::Nothing => {}
             Follow::Lost => self.events.tell(Event::Lost { id: asked.id.clone() }),
             Follow::Unowned => self.events.tell(Event::Unowned { id: asked.id.clone() }),
-            // Whoever takes asks, once the take is answered; else the next tick does.
-            Follow::AskAgain => {}
+            Follow::AskAgain => self.ask_again(&asked.id).await,
             Follow::Undo(fence) => self.let_lease_go(&asked.id, fence).await,
             Follow::Reclaim => self.reclaim(&asked.id).await,
+        }
+    }
+
+    /// An answer about a lease overlapped a take. While that is on its way, whoever sent it will ask; else it is asked now,
+    /// once (N4).
+    async fn ask_again(&self, id: &SandboxId) {
+        let Some(then) = self.registry.snapshot(id).filter(|then| !then.in_flight()) else { return };
+        let asked = Asked::new(id, then);
+        match self.store.renew(id).await {
+            Ok(outcome) => match self.registry.renewed(&asked, &outcome, self.now(), self.env.awake()) {
+                Follow::Lost => self.events.tell(Event::Lost { id: id.clone() }),
+                Follow::Unowned => self.events.tell(Event::Unowned { id: id.clone() }),
+                Follow::Reclaim => self.reclaim(id).await,
+                // Another take came in between, and will ask.
+                Follow::AskAgain | Follow::Nothing | Follow::Undo(_) => {}
+            },
+            Err(error) => self.events.tell(Event::StoreUnknown { doing: "renewing", error }),
         }
     }
 
     /// Claims the lease of a sandbox that is in use or being made, and whose lease ran out.
     pub(super) async fn reclaim(&self, id: &SandboxId) {
         let Some(then) = self.registry.snapshot(id) else { return };
-        let asked = Asked { id: id.clone(), then };
+        let asked = Asked::new(id, then);
         match self.store.claim(id, Intent::Keep).await {
             Ok(outcome) => {
                 let follow = self.registry.reclaimed(&asked, &outcome, self.now(), self.env.awake());

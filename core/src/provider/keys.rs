@@ -49,6 +49,19 @@ impl KeyLocks {
         KeyGuard { _turn: turn, _place: place }
     }
 
+    /// The turn of `id` if nobody has it or waits for it.
+    pub(super) fn try_lock(&self, id: &SandboxId) -> Option<KeyGuard> {
+        let mut wanted = self.wanted.lock();
+        if wanted.contains_key(id) {
+            return None;
+        }
+        let turn = Arc::new(Semaphore::new(1));
+        let permit = Arc::clone(&turn).try_acquire_owned().expect("a new turn is free");
+        wanted.insert(id.clone(), Wanted { turn, by: 1 });
+        let place = Place { id: id.clone(), table: Arc::clone(&self.wanted) };
+        Some(KeyGuard { _turn: permit, _place: place })
+    }
+
     /// How many keys are wanted now.
     pub(super) fn len(&self) -> usize {
         self.wanted.lock().len()

@@ -67,8 +67,8 @@ impl Inner {
     /// Finds out what became of creates whose answer was lost.
     pub(super) async fn resolve_suspects(self: &Arc<Self>) {
         for id in self.registry.suspects() {
-            // An acquire of the same id would look for it as well.
-            let _turn = self.keys.lock(&id).await;
+            // An acquire of the same id looks for it itself, and tidying up waits for nobody.
+            let Some(_turn) = self.keys.try_lock(&id) else { continue };
             match self.discover(&id).await {
                 Ok(found) => {
                     let found = found.filter(|info| info.creator == self.owner);
@@ -166,7 +166,11 @@ impl Inner {
 
     async fn adopt(self: &Arc<Self>, watched: &mut Watched, info: &SandboxInfo) {
         let id = &info.id;
-        let _turn = self.keys.lock(id).await;
+        // Whoever is acquiring it looks after it; and waiting here would make what was just seen old.
+        let Some(_turn) = self.keys.try_lock(id) else {
+            watched.since.remove(&info.instance);
+            return;
+        };
         if self.registry.is_looked_after(id) {
             return;
         }

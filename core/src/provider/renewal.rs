@@ -10,7 +10,7 @@ use futures_util::stream::{self, StreamExt};
 use super::event::Event;
 use super::inner::{Inner, Stage, panic_text};
 use super::registry::Asked;
-use crate::{RenewOutcome, SandboxId, StoreError};
+use crate::StoreError;
 
 /// How many leases one call renews.
 const CHUNK: usize = 1_000;
@@ -43,10 +43,11 @@ impl Inner {
     pub(super) async fn renew_all(self: &Arc<Self>) {
         metrics::gauge!("leasehold_tracked").set(self.registry.len() as f64);
         let started = self.now();
-        let mut last: Option<SandboxId> = None;
+        let mut below = usize::MAX;
+        // Each is made when its turn comes, so that it says what is so then.
         let chunks = std::iter::from_fn(|| {
-            let chunk = self.registry.renewals(last.as_ref(), CHUNK);
-            last = chunk.last().map(|asked| asked.id.clone()).or(last.take());
+            let (chunk, rest) = self.registry.renewals(below, CHUNK);
+            below = rest;
             (!chunk.is_empty()).then_some(chunk)
         });
         let unknown: Vec<Vec<Asked>> = stream::iter(chunks)
@@ -58,7 +59,7 @@ impl Inner {
         // What got no answer is asked once more in the same tick: a call that waited behind one that hung has lost its
         // turn, and not the store.
         stream::iter(unknown)
-            .for_each_concurrent(AT_ONCE, async |chunk| drop(self.renew_chunk(chunk).await))
+            .for_each_concurrent(AT_ONCE, async |chunk| drop(self.renew_chunk(self.as_of_now(chunk)).await))
             .await;
         stream::iter(self.registry.unleased_in_use())
             .for_each_concurrent(CLAIMS_AT_ONCE, async |asked| self.reclaim(&asked.id).await)
@@ -68,46 +69,38 @@ impl Inner {
 
     /// Renews one chunk. Returns those that got no answer.
     async fn renew_chunk(&self, chunk: Vec<Asked>) -> Vec<Asked> {
-        // What they look like now, since a chunk may have waited for its turn.
-        let chunk: Vec<Asked> = chunk
-            .into_iter()
-            .filter_map(|asked| self.registry.snapshot(&asked.id).map(|then| Asked { then, ..asked }))
-            .collect();
         let sent = self.now();
         let ids = chunk.iter().map(|asked| asked.id.clone()).collect();
         let answers = self.store.renew_many(ids).await;
-        if answers.iter().any(Result::is_ok) {
-            self.renewed_at.fetch_max(sent.as_nanos(), Ordering::Relaxed);
-        }
+        let mut heard = Vec::with_capacity(chunk.len());
         let mut unknown = Vec::new();
         let mut failure: Option<StoreError> = None;
-        let mut rest = Vec::new();
         for (asked, answer) in chunk.into_iter().zip(answers) {
             match answer {
-                // Nearly all of them, and nothing to wait for.
-                Ok(outcome @ RenewOutcome::Renewed(_)) => {
-                    let follow = self.registry.renewed(&asked, &outcome, self.now(), self.env.awake());
-                    if follow != super::registry::Follow::Nothing {
-                        rest.push((asked, follow));
-                    }
-                }
-                Ok(outcome) => {
-                    let follow = self.registry.renewed(&asked, &outcome, self.now(), self.env.awake());
-                    rest.push((asked, follow));
-                }
+                Ok(outcome) => heard.push((asked, outcome)),
                 Err(error) => {
                     failure.get_or_insert(error);
                     unknown.push(asked);
                 }
             }
         }
+        if !heard.is_empty() {
+            self.renewed_at.fetch_max(sent.as_nanos(), Ordering::Relaxed);
+        }
         if let Some(error) = failure {
             // One word for the chunk, not one for each of a thousand.
             self.events.tell(Event::StoreUnknown { doing: "renewing", error });
         }
-        stream::iter(rest)
+        let follows = self.registry.renewed_all(heard, self.now(), self.env.awake());
+        stream::iter(follows)
             .for_each_concurrent(CLAIMS_AT_ONCE, async |(asked, follow)| self.follow(&asked, follow).await)
             .await;
         unknown
+    }
+
+    /// What was asked and not answered, as it is now.
+    fn as_of_now(&self, chunk: Vec<Asked>) -> Vec<Asked> {
+        let now = |asked: &Asked| self.registry.snapshot(&asked.id).map(|then| Asked::new(&asked.id, then));
+        chunk.iter().filter_map(now).collect()
     }
 }

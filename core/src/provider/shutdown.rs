@@ -85,6 +85,7 @@ impl Inner {
         self.calm(work_ends, || self.registry.stops() == 0).await;
         report.stopping = self.registry.stops();
         self.release_all(end, &mut report).await;
+        self.registry.forget_all();
         self.stage.send_replace(Stage::Over);
         let left = end.since(self.now()).max(Duration::from_millis(1));
         let close = pin!(self.store.close(left));

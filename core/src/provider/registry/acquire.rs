@@ -54,6 +54,8 @@ impl Registry {
             debug_assert!(!entry.acquiring, "acquires of one id wait for each other");
         }
         state.acquires += 1;
+        // Until it has both, so that not even a panic leaves something that nobody looks after.
+        state.unsettled.insert(id.clone());
         let entry = state.entries.entry(id.clone()).or_insert_with(|| Entry::new(identity.clone()));
         entry.acquiring = true;
         entry.ask_again = false;
@@ -228,7 +230,11 @@ impl Registry {
 
     /// What was asked of the engine may have happened: the lease and the slot are kept until the reaper finds out.
     pub(in crate::provider) fn suspect(&self, id: &SandboxId, now: Moment) {
-        self.with_entry(id, |entry| entry.suspect = Some(now));
+        let mut state = self.state.lock();
+        if let Some(entry) = state.entries.get_mut(id) {
+            entry.suspect = Some(now);
+            state.unsettled.insert(id.clone());
+        }
     }
 
     /// It is to be disposed of as soon as that is allowed.

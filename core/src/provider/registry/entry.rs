@@ -81,6 +81,13 @@ pub(in crate::provider) struct Snapshot {
     pub(super) fence: Option<Fence>,
 }
 
+impl Snapshot {
+    /// Whether a take was on its way.
+    pub(in crate::provider) fn in_flight(&self) -> bool {
+        self.in_flight
+    }
+}
+
 /// All that is known here of one sandbox.
 pub(super) struct Entry {
     pub(super) identity: Identity,

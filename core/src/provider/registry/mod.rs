@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hashbrown::HashMap;
+use hashbrown::DefaultHashBuilder;
+use indexmap::IndexMap;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -51,9 +52,11 @@ pub(super) struct Registry {
 
 #[derive(Default)]
 struct State {
-    entries: HashMap<SandboxId, Entry>,
-    /// Those with a lease, in an order that a batch can go on from.
-    leased: BTreeSet<SandboxId>,
+    /// In one row, so that a batch of renewals can go through them in order, and in the order they came, so that a
+    /// simulation runs the same every time.
+    entries: IndexMap<SandboxId, Entry, DefaultHashBuilder>,
+    /// Those that may lack a lease or an instance, so that nobody has to search all of them for the few that do.
+    unsettled: BTreeSet<SandboxId>,
     /// When to look at whom.
     due: BTreeSet<(Moment, SandboxId)>,
     slots: usize,
@@ -121,20 +124,29 @@ impl State {
         entry.lease = Some(Held { tenure: Tenure { valid_until, ..tenure }, reapable_from });
         entry.unowned_since = None;
         entry.doubt = false;
-        self.leased.insert(id.clone());
     }
 
     /// The tenure is over. Says whether there was one.
     fn ungrant(&mut self, id: &SandboxId) -> bool {
-        self.leased.remove(id);
         let Some(entry) = self.entries.get_mut(id) else { return false };
         entry.broken += 1;
+        self.unsettled.insert(id.clone());
         entry.lease.take().is_some()
+    }
+
+    /// Those that lack a lease or an instance.
+    fn unsettled(&mut self) -> impl Iterator<Item = (&SandboxId, &Entry)> {
+        let entries = &self.entries;
+        let lacks =
+            |entry: &Entry| entry.lease.is_none() || entry.shared.is_none() || entry.suspect.is_some();
+        self.unsettled.retain(|id| entries.get(id).is_some_and(lacks));
+        self.unsettled.iter().filter_map(|id| Some((id, entries.get(id)?)))
     }
 
     /// Takes the instance away from the entry: its holders are told, its slot is free.
     fn untrack(&mut self, id: &SandboxId, reason: LostReason) -> Option<Arc<Shared>> {
         let entry = self.entries.get_mut(id)?;
+        self.unsettled.insert(id.clone());
         if std::mem::take(&mut entry.slot) {
             self.slots -= 1;
         }
@@ -155,15 +167,14 @@ impl State {
     fn tidy(&mut self, id: &SandboxId) {
         if self.entries.get(id).is_some_and(Entry::is_empty) {
             self.reschedule(id, None);
-            self.entries.remove(id);
-            self.leased.remove(id);
+            // The last one takes its place, and whoever goes through the row goes backwards.
+            self.entries.swap_remove(id);
         }
     }
 
     /// Forgets it whatever is in it.
     fn forget(&mut self, id: &SandboxId, reason: LostReason) {
         self.untrack(id, reason);
-        self.leased.remove(id);
         if let Some(entry) = self.entries.get_mut(id) {
             entry.lease = None;
             entry.suspect = None;

@@ -211,10 +211,9 @@ impl Registry {
 
     /// Everything tracked, for the reaper to compare with what the engine lists.
     pub(in crate::provider) fn unowned(&self) -> Vec<(SandboxId, SandboxInfo)> {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
         state
-            .entries
-            .iter()
+            .unsettled()
             .filter(|(_, entry)| entry.unowned_since.is_some() && entry.lease.is_none())
             .filter_map(|(id, entry)| Some((id.clone(), entry.shared.as_ref()?.info.clone())))
             .collect()
@@ -302,10 +301,9 @@ impl Registry {
 
     /// Those whose create or take had no definite end, and which nobody is acquiring.
     pub(in crate::provider) fn suspects(&self) -> Vec<SandboxId> {
-        let state = self.state.lock();
+        let mut state = self.state.lock();
         state
-            .entries
-            .iter()
+            .unsettled()
             .filter(|(_, entry)| {
                 !entry.acquiring
                     && entry.reservation.is_none()
@@ -389,6 +387,20 @@ impl Registry {
         let mut state = self.state.lock();
         if state.entries.get(id).is_some_and(|entry| entry.reservation.is_none()) {
             state.forget(id, LostReason::ShutDown);
+        }
+    }
+
+    /// The end: all that no stop needs is forgotten.
+    pub(in crate::provider) fn forget_all(&self) {
+        let mut state = self.state.lock();
+        let ids: Vec<_> = state
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.reservation.is_none())
+            .map(|(id, _)| id.clone())
+            .collect();
+        for id in ids {
+            state.forget(&id, LostReason::ShutDown);
         }
     }
 
