@@ -9,9 +9,11 @@
 //! # Ok::<(), leasehold_conformance::Unready>(())
 //! ```
 
+mod postgres;
 mod process;
 mod redis;
 mod resp;
 
+pub use postgres::PostgresServer;
 pub use redis::RedisServer;
 pub use resp::{RawRedis, RawReply};
