@@ -67,6 +67,8 @@ pub use lease::{
 };
 pub use lease::{codec, rules};
 pub use moment::Moment;
+#[cfg(feature = "planted")]
+pub use provider::Planted;
 #[cfg(all(unix, feature = "signals"))]
 pub use provider::shutdown_on_signals;
 #[cfg(feature = "provider")]

@@ -18,6 +18,7 @@ use super::event::{AcquirePath, Event};
 use super::home::{CreateGuard, HomeError};
 use super::identity::{anonymous_id, sandbox_id};
 use super::inner::{Inner, panic_text};
+use super::planted::Planted;
 use super::registry::{Asked, Begin, NoHandOut, Shared, SlotAnswer};
 use super::sandbox::{LostReason, Sandbox};
 use crate::{
@@ -154,6 +155,7 @@ impl Underway<'_> {
         self.over = true;
         if let Some(fence) =
             self.inner.registry.end_acquire(self.id, self.inner.now(), self.inner.env.awake())
+            && !self.inner.guards.lack(Planted::FailedAcquireReleases)
         {
             self.inner.let_lease_go(self.id, fence).await;
         }
@@ -371,14 +373,22 @@ impl Inner {
         let instance = &shared.info.instance;
         quest.caller.doing("looking at its instance");
         let limit = self.config.backend_deadline;
-        let seen =
-            self.within(limit, BackendOperation::Inspect, &quest.id, self.backend.inspect(instance)).await;
+        let seen = if self.guards.lack(Planted::LookAfterTake) {
+            Ok(Seen::Present(shared.info.clone()))
+        } else {
+            self.within(limit, BackendOperation::Inspect, &quest.id, self.backend.inspect(instance)).await
+        };
         let info = match seen {
+            Ok(Seen::Gone) if self.guards.lack(Planted::GoneSeen) => shared.info.clone(),
             Ok(Seen::Gone) => {
                 self.registry.drop_instance(&quest.id, instance, LostReason::Gone);
                 return Ok(Round::Again("its instance was gone"));
             }
-            Ok(Seen::Present(info)) if info.condemned => {
+            Err(_) if self.guards.lack(Planted::HealthUnknown) => {
+                self.registry.drop_instance(&quest.id, instance, LostReason::Gone);
+                return Ok(Round::Again("its instance was gone"));
+            }
+            Ok(Seen::Present(info)) if info.condemned && !self.guards.lack(Planted::CondemnedSeen) => {
                 self.registry.drop_instance(&quest.id, instance, LostReason::Stopped);
                 return Ok(Round::Again("its instance was condemned"));
             }
@@ -457,7 +467,7 @@ impl Inner {
                 self.registry.return_slot(&quest.id);
                 return Ok(Round::Again("somebody else was making it"));
             }
-            Err(error) if error.may_have_happened() => {
+            Err(error) if error.may_have_happened() && !self.guards.lack(Planted::CreateUnknown) => {
                 // The reaper finds out, under the lease that is kept for it.
                 self.registry.suspect(&quest.id, self.now());
                 return Err(AcquireError::Backend(error));
@@ -507,6 +517,9 @@ impl Inner {
         path: AcquirePath,
     ) -> Result<Round, AcquireError> {
         quest.caller.doing("checking it once more");
+        if self.guards.lack(Planted::SecondLook) {
+            return Ok(self.hand_out(quest, info, broken, path));
+        }
         let Some(then) = self.registry.snapshot(&quest.id) else {
             return Ok(Round::Again("it was forgotten"));
         };

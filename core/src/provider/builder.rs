@@ -11,6 +11,7 @@ use super::home::{Home, HomeDirectory, HomeError};
 use super::inner::{Inner, Stage};
 use super::keys::KeyLocks;
 use super::pause::Pause;
+use super::planted::Guards;
 use super::registry::Registry;
 use super::{Provider, ProviderConfig, StartError, reaper, renewal};
 use crate::{AsyncOwnershipStore, InvalidConfig, SandboxBackend, SessionKey};
@@ -51,6 +52,7 @@ pub struct ProviderBuilder {
     home: Option<Arc<dyn Home>>,
     hook: Option<PrepareHook>,
     environment: BTreeMap<String, String>,
+    guards: Guards,
 }
 
 impl ProviderBuilder {
@@ -59,7 +61,16 @@ impl ProviderBuilder {
         store: Arc<dyn AsyncOwnershipStore>,
         backend: Arc<dyn SandboxBackend>,
     ) -> Self {
-        Self { config, store, backend, env: None, home: None, hook: None, environment: BTreeMap::new() }
+        Self {
+            config,
+            store,
+            backend,
+            env: None,
+            home: None,
+            hook: None,
+            environment: BTreeMap::new(),
+            guards: Guards::default(),
+        }
     }
 
     /// With another world than the real one: for simulations.
@@ -83,6 +94,13 @@ impl ProviderBuilder {
     /// With a variable in the environment of every sandbox that is made.
     pub fn environment(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.insert(name.into(), value.into());
+        self
+    }
+
+    /// Without one of its guards: for a simulation that shows that it would notice.
+    #[cfg(feature = "planted")]
+    pub fn planted(mut self, guard: super::Planted) -> Self {
+        self.guards = Guards::without(guard);
         self
     }
 
@@ -127,7 +145,8 @@ impl ProviderBuilder {
         }
         let inner = Inner {
             owner: self.store.owner().clone(),
-            registry: Registry::new(&config),
+            registry: Registry::new(&config, self.guards),
+            guards: self.guards,
             stops: Arc::new(Semaphore::new(config.stops_at_once)),
             config,
             store: self.store,

@@ -11,6 +11,7 @@ mod identity;
 mod inner;
 mod keys;
 mod pause;
+mod planted;
 mod reaper;
 mod registry;
 mod renewal;
@@ -30,6 +31,8 @@ pub use env::{Env, Task, ThreadedEnv, Work};
 pub use error::{AcquireError, DestroyError, StartError};
 pub use event::{AcquirePath, Event, Events, Missed};
 pub use home::{CreateGuard, Home, HomeDirectory, HomeError, Prepared};
+#[cfg(feature = "planted")]
+pub use planted::Planted;
 pub use registry::{Parked, Refusal, StopWhy};
 pub use sandbox::{LostReason, Sandbox, SandboxRef};
 #[cfg(all(unix, feature = "signals"))]

@@ -145,6 +145,9 @@ impl Inner {
             .map(async |(id, fence)| {
                 // From here on nothing renews it.
                 self.registry.handed_over(&id);
+                if self.guards.lack(super::planted::Planted::LeasesGo) {
+                    return true;
+                }
                 match self.store.release_tenure(&id, fence).await {
                     Ok(_) => true,
                     Err(error) => {

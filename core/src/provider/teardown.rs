@@ -12,6 +12,7 @@ use tokio::sync::watch;
 use super::DestroyError;
 use super::event::Event;
 use super::inner::{Inner, panic_text};
+use super::planted::Planted;
 use super::registry::{Stop, StopEnd, StopWhy};
 use crate::{
     BackendError, BackendOperation, ClaimOutcome, Destroyed, Fence, Intent, Moment, SandboxId, SandboxInfo,
@@ -63,8 +64,19 @@ impl Inner {
     }
 
     async fn stop_by_lease(&self, stop: &Stop) -> (StopEnd, Result<(), DestroyError>) {
-        let (id, intent) = (&stop.id, Intent::DestroyTenure(stop.fence));
-        let tenure = match self.store.claim(id, intent).await {
+        let (id, mut intent) = (&stop.id, Intent::DestroyTenure(stop.fence));
+        if self.guards.lack(Planted::TenureOfStop) {
+            intent = Intent::Destroy;
+        }
+        let claim = async {
+            if self.guards.lack(Planted::ClaimBeforeStop) {
+                let valid_until = self.now() + self.config.ownership.ttl().as_duration();
+                let tenure = Tenure { fence: stop.fence, valid_until };
+                return Ok(ClaimOutcome::Claimed { tenure, replaced: crate::Replaced::Nothing });
+            }
+            self.store.claim(id, intent).await
+        };
+        let tenure = match claim.await {
             Ok(ClaimOutcome::Claimed { tenure, .. }) => tenure,
             Ok(ClaimOutcome::Refused) => return (StopEnd::Refused, Err(DestroyError::NotOurs)),
             Ok(ClaimOutcome::Lapsed) => return (StopEnd::Lapsed, Err(DestroyError::NotOurs)),
@@ -74,10 +86,16 @@ impl Inner {
         let (over, is_over) = watch::channel(false);
         let work = async {
             let done = AssertUnwindSafe(self.stop_claimed(stop, tenure, &until)).catch_unwind().await;
+            if self.guards.lack(Planted::ReleaseAfterRefresh) {
+                self.let_lease_go(id, tenure.fence).await;
+            }
             over.send_replace(true);
             done.unwrap_or_else(|panic| Err(Failed::Panicked(panic_text(&*panic))))
         };
         // The last refresh has been answered before the release is sent (K3).
+        if self.guards.lack(Planted::TrackedWhileStopping) {
+            self.registry.drop_instance(id, &stop.info.instance, super::LostReason::Stopped);
+        }
         let (done, ()) = join(work, self.keep_alive(id, tenure.fence, is_over, &until)).await;
         self.let_lease_go(id, tenure.fence).await;
         match done {
@@ -113,19 +131,34 @@ impl Inner {
         // Condemning can't be undone, so it begins only while it will surely end within the lease (K8).
         let left = Moment::from_nanos(until.load(Ordering::Relaxed)).since(self.now());
         let needed = self.config.backend_deadline.min(self.config.ownership.ttl().as_duration() / 2);
-        if left < needed {
+        if left < needed && !self.guards.lack(Planted::TimeForStop) {
             return Err(Failed::NoTime);
         }
-        let call = self.backend.condemn(instance);
-        self.within(needed, BackendOperation::Condemn, id, call).await.map_err(Failed::Condemning)?;
-        match self.store.claim(id, Intent::DestroyTenure(tenure.fence)).await {
+        if !self.guards.lack(Planted::Condemning) {
+            let call = self.backend.condemn(instance);
+            self.within(needed, BackendOperation::Condemn, id, call).await.map_err(Failed::Condemning)?;
+        }
+        let once_more = async {
+            if self.guards.lack(Planted::ClaimAfterCondemning) {
+                return Ok(ClaimOutcome::Claimed { tenure, replaced: crate::Replaced::Nothing });
+            }
+            self.store.claim(id, Intent::DestroyTenure(tenure.fence)).await
+        };
+        match once_more.await {
             Ok(ClaimOutcome::Claimed { tenure, .. }) => {
                 until.fetch_max(tenure.valid_until.as_nanos(), Ordering::Relaxed);
             }
             Ok(ClaimOutcome::Refused | ClaimOutcome::Lapsed) => return Err(Failed::NotPermitted(None)),
             Err(error) => return Err(Failed::NotPermitted(Some(error))),
         }
-        let call = self.backend.destroy(instance);
+        let mut instance = instance.clone();
+        if self.guards.lack(Planted::StopByInstance) {
+            match self.discover(id).await.map_err(Failed::Destroying)? {
+                Some(named) => instance = named.instance,
+                None => return Ok(Destroyed::AlreadyGone),
+            }
+        }
+        let call = self.backend.destroy(&instance);
         self.within(self.config.stop_deadline, BackendOperation::Destroy, id, call)
             .await
             .map_err(Failed::Destroying)
@@ -145,7 +178,16 @@ impl Inner {
             if let Either::Right(_) = select(self.env.sleep(interval), ended).await {
                 return;
             }
-            match self.store.heartbeat(id, fence).await {
+            if self.guards.lack(Planted::Heartbeat) {
+                continue;
+            }
+            let beat = async {
+                if self.guards.lack(Planted::HeartbeatByTenure) {
+                    return self.store.claim(id, Intent::Destroy).await;
+                }
+                self.store.heartbeat(id, fence).await
+            };
+            match beat.await {
                 Ok(ClaimOutcome::Claimed { tenure, .. }) => {
                     until.fetch_max(tenure.valid_until.as_nanos(), Ordering::Relaxed);
                 }

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 
 use super::entry::{Entry, Shared, Snapshot};
 use super::{Registry, State};
+use crate::provider::planted::Planted;
 use crate::provider::sandbox::LostReason;
 use crate::{Fence, Identity, InstanceId, Moment, Replaced, SandboxId, SandboxInfo, Tenure};
 
@@ -45,7 +46,9 @@ impl Registry {
             return Begin::Closing;
         }
         if let Some(entry) = state.entries.get(id) {
-            if let Some(reservation) = &entry.reservation {
+            if let Some(reservation) = &entry.reservation
+                && !state.guards.lack(Planted::ReservationBeforeTake)
+            {
                 return Begin::Stopping(reservation.ended.subscribe());
             }
             if entry.identity != *identity {
@@ -109,8 +112,13 @@ impl Registry {
         let mut state = self.state.lock();
         let Some(entry) = state.entries.get_mut(id) else { return };
         match &entry.shared {
-            // Handles that are in good standing stay as they are, endpoint and all.
-            Some(shared) if shared.info.instance == info.instance && shared.is_lost().is_none() => {
+            // Handles that are in good standing stay as they are; with nobody holding one, what is known is brought up to
+            // date, its endpoint say.
+            Some(shared)
+                if shared.info.instance == info.instance
+                    && shared.is_lost().is_none()
+                    && (!entry.holders.is_empty() || shared.info == info) =>
+            {
                 entry.condemned = info.condemned;
                 return;
             }
@@ -176,14 +184,21 @@ impl Registry {
             return Err(NoHandOut::Reserved);
         }
         let shared = match &entry.shared {
-            Some(shared) if shared.info.instance == *instance && !entry.condemned => Arc::clone(shared),
+            Some(shared)
+                if shared.info.instance == *instance
+                    && (!entry.condemned || self.rules.guards.lack(Planted::CondemnedSeen)) =>
+            {
+                Arc::clone(shared)
+            }
             _ => return Err(NoHandOut::Changed),
         };
-        if entry.broken != broken || shared.is_lost().is_some() {
+        let epoch = !self.rules.guards.lack(Planted::Epoch);
+        if epoch && (entry.broken != broken || shared.is_lost().is_some()) {
             return Err(NoHandOut::Broken);
         }
         match &entry.lease {
             Some(held) if held.tenure.valid_until > now => {}
+            _ if self.rules.guards.lack(Planted::TimeLeft) || !epoch => {}
             Some(_) => return Err(NoHandOut::Expired),
             None => return Err(NoHandOut::Broken),
         }

@@ -2,6 +2,7 @@
 
 use super::reap::{Stop, StopWhy};
 use super::{Registry, State};
+use crate::provider::planted::Planted;
 use crate::{Moment, SandboxId};
 
 /// Whether there is room for one more.
@@ -24,7 +25,8 @@ impl Registry {
         now: Moment,
     ) -> SlotAnswer {
         let mut state = self.state.lock();
-        let full = self.rules.capacity.is_some_and(|capacity| state.slots >= capacity);
+        let full = !self.rules.guards.lack(Planted::SlotReserved)
+            && self.rules.capacity.is_some_and(|capacity| state.slots >= capacity);
         if !full || state.entries.get(id).is_some_and(|entry| entry.slot) {
             state.take_slot(id);
             return SlotAnswer::Got;

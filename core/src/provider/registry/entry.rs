@@ -1,9 +1,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::Rules;
+use crate::provider::planted::Planted;
 use crate::provider::sandbox::LostReason;
 use crate::{Fence, Identity, Moment, SandboxInfo, Tenure};
 
@@ -173,9 +174,10 @@ impl Entry {
     }
 
     /// In the contract's sense: work runs in it, or a holder was active lately.
-    pub(super) fn in_use(&self, now: Moment, idle_timeout: Duration) -> bool {
+    pub(super) fn in_use(&self, now: Moment, rules: &Rules) -> bool {
+        let idle_timeout = rules.idle_timeout;
         let Some(shared) = &self.shared else { return false };
-        shared.running() > 0
+        shared.running() > 0 && !rules.guards.lack(Planted::WorkPins)
             || !self.holders.is_empty()
                 && (idle_timeout.is_zero() || now.since(shared.activity()) < idle_timeout)
     }

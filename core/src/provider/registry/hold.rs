@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Registry;
 use super::entry::Shared;
+use crate::provider::planted::Planted;
 use crate::provider::sandbox::LostReason;
 use crate::{Moment, SandboxId};
 
@@ -61,7 +62,7 @@ impl Registry {
             return Parked::Nothing;
         }
         let before = entry.holders.len();
-        entry.holders.retain(|held| *held != holder);
+        entry.holders.retain(|held| *held != holder && !self.rules.guards.lack(Planted::LastHolderParks));
         if entry.holders.len() == before {
             return Parked::Nothing;
         }
@@ -111,6 +112,6 @@ impl Registry {
     pub(in crate::provider) fn unpin(&self, shared: &Shared, now: Moment) {
         // Under the lock, so that a decision to reap sees either the work or its late end.
         let _state = self.state.lock();
-        shared.unpin(now);
+        shared.unpin(if self.rules.guards.lack(Planted::IdleFromEnd) { Moment::default() } else { now });
     }
 }

@@ -29,6 +29,7 @@ pub(super) use renew::{Asked, Follow};
 
 use self::entry::{Entry, Held};
 use super::ProviderConfig;
+use super::planted::{Guards, Planted};
 use crate::provider::sandbox::LostReason;
 use crate::{Moment, Replaced, SandboxId, Tenure};
 
@@ -39,6 +40,7 @@ struct Rules {
     idle_timeout: Duration,
     warm_timeout: Duration,
     capacity: Option<usize>,
+    guards: Guards,
 }
 
 pub(super) struct Registry {
@@ -64,17 +66,20 @@ struct State {
     /// Numbers for holders and reservations.
     next: u64,
     closing: bool,
+    guards: Guards,
 }
 
 impl Registry {
-    pub(super) fn new(config: &ProviderConfig) -> Self {
+    pub(super) fn new(config: &ProviderConfig, guards: Guards) -> Self {
         let rules = Rules {
             horizon: config.horizon(),
             idle_timeout: config.idle_timeout,
             warm_timeout: config.warm_timeout,
             capacity: config.capacity,
+            guards,
         };
-        Self { rules, state: Mutex::new(State::default()), freed: Notify::new(), calmer: Notify::new() }
+        let state = State { guards, ..State::default() };
+        Self { rules, state: Mutex::new(state), freed: Notify::new(), calmer: Notify::new() }
     }
 
     /// Lets nothing begin from now on. Says whether that is new.
@@ -108,6 +113,7 @@ impl State {
         let Some(entry) = self.entries.get_mut(id) else { return };
         let unbroken = matches!(replaced, Some(Replaced::Mine(fence)) if Some(*fence) == known);
         let reapable_from = match &entry.lease {
+            _ if self.guards.lack(Planted::HorizonOfTake) => now,
             Some(held) if unbroken || held.tenure.fence == tenure.fence => held.reapable_from,
             _ => now + horizon,
         };
@@ -147,8 +153,11 @@ impl State {
     fn untrack(&mut self, id: &SandboxId, reason: LostReason) -> Option<Arc<Shared>> {
         let entry = self.entries.get_mut(id)?;
         self.unsettled.insert(id.clone());
-        if std::mem::take(&mut entry.slot) {
-            self.slots -= 1;
+        if self.guards.lack(Planted::SlotFreedOnce) {
+            self.slots = self.slots.saturating_sub(1);
+        }
+        if std::mem::take(&mut entry.slot) && !self.guards.lack(Planted::SlotFreed) {
+            self.slots = self.slots.saturating_sub(1);
         }
         entry.holders.clear();
         entry.condemned = false;
@@ -156,7 +165,9 @@ impl State {
         entry.made_under = None;
         entry.unowned_since = None;
         let shared = entry.shared.take();
-        if let Some(shared) = &shared {
+        if let Some(shared) = &shared
+            && !(reason == LostReason::Stopped && self.guards.lack(Planted::StopTold))
+        {
             shared.tell_lost(reason);
         }
         self.reschedule(id, None);

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::entry::{Entry, Reservation, Shared};
 use super::{Registry, Rules, State};
+use crate::provider::planted::Planted;
 use crate::provider::sandbox::LostReason;
 use crate::{Fence, Moment, Replaced, SandboxId, SandboxInfo, Tenure};
 
@@ -177,6 +178,10 @@ impl Registry {
                 state.untrack(id, LostReason::Stopped);
                 state.ungrant(id);
             }
+            StopEnd::Refused if self.rules.guards.lack(Planted::RefusedStopTracked) => {
+                state.untrack(id, LostReason::Stopped);
+                state.ungrant(id);
+            }
             StopEnd::Refused => {}
             StopEnd::Lapsed => {
                 state.ungrant(id);
@@ -186,6 +191,10 @@ impl Registry {
                 if let Some(entry) = state.entries.get_mut(id) {
                     entry.doubt = true;
                 }
+            }
+            StopEnd::Failed { .. } if self.rules.guards.lack(Planted::FailedStopTracked) => {
+                state.untrack(id, LostReason::Stopped);
+                state.ungrant(id);
             }
             StopEnd::Failed { condemned } => {
                 state.ungrant(id);
@@ -362,7 +371,8 @@ impl Registry {
             return None;
         }
         let held = entry.lease.as_ref()?;
-        (held.reapable_from <= now && held.tenure.valid_until > now).then_some(held.tenure.fence)
+        let old_enough = held.reapable_from <= now || self.rules.guards.lack(Planted::HorizonOfFinish);
+        (old_enough && held.tenure.valid_until > now).then_some(held.tenure.fence)
     }
 
     /// Every lease that is held here, for the end.
@@ -414,13 +424,13 @@ impl Entry {
     /// Why it should be stopped now, if it should.
     fn wants_stop(&self, now: Moment, rules: &Rules) -> Option<StopWhy> {
         let shared = self.shared.as_ref()?;
-        if shared.running() > 0 {
+        if shared.running() > 0 && !rules.guards.lack(Planted::WorkPins) {
             return None;
         }
         if self.condemned {
             return Some(StopWhy::Unfinished);
         }
-        if self.holders.is_empty() {
+        if self.holders.is_empty() || rules.guards.lack(Planted::UseSeen) {
             if self.doomed {
                 return Some(StopWhy::Disposed);
             }
@@ -436,7 +446,7 @@ impl Entry {
         let (shared, held) = (self.shared.as_ref()?, self.lease.as_ref()?);
         let wish = if self.condemned || self.doomed && self.holders.is_empty() {
             Moment::default()
-        } else if self.holders.is_empty() {
+        } else if self.holders.is_empty() || rules.guards.lack(Planted::UseSeen) {
             (!rules.warm_timeout.is_zero()).then(|| self.warm_since + rules.warm_timeout)?
         } else {
             (!rules.idle_timeout.is_zero()).then(|| shared.activity() + rules.idle_timeout)?
@@ -461,16 +471,18 @@ impl State {
         if entry.reservation.is_some() {
             return Err(Refusal::BeingStopped);
         }
-        if entry.acquiring {
+        if entry.acquiring && !rules.guards.lack(Planted::InFlightMark) {
             return Err(Refusal::BeingAcquired);
         }
+        let unused = rules.guards.lack(Planted::UseSeen);
         let gone_by_itself = why == StopWhy::Ended;
         let last_words = why == StopWhy::ShutDown;
-        if !gone_by_itself && !last_words && entry.in_use(now, rules.idle_timeout) {
+        if !unused && !gone_by_itself && !last_words && entry.in_use(now, rules) {
             return Err(Refusal::InUse);
         }
         if matches!(why, StopWhy::Evicted | StopWhy::WarmExpired | StopWhy::Disposed)
             && !entry.holders.is_empty()
+            && !unused
         {
             return Err(Refusal::InUse);
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::entry::{Entry, Held, Snapshot};
 use super::{Registry, State};
+use crate::provider::planted::Planted;
 use crate::provider::sandbox::LostReason;
 use crate::{ClaimOutcome, Fence, Moment, RenewOutcome, Replaced, SandboxId, Tenure};
 
@@ -71,7 +72,8 @@ impl Registry {
         state
             .unsettled()
             .filter(|(_, entry)| {
-                entry.lease.is_none()
+                !self.rules.guards.lack(Planted::UseReclaimed)
+                    && entry.lease.is_none()
                     && !entry.holders.is_empty()
                     && !entry.acquiring
                     && entry.reservation.is_none()
@@ -121,6 +123,7 @@ impl Registry {
         let mut state = self.state.lock();
         match outcome {
             ClaimOutcome::Claimed { tenure, replaced } => {
+                let undo = !self.rules.guards.lack(Planted::ReclaimUndone);
                 let wanted = state.entries.get(&asked.id).is_some_and(|entry| {
                     entry.reservation.is_none()
                         && !entry.condemned
@@ -129,8 +132,8 @@ impl Registry {
                 if !wanted {
                     // A refresh is left alone: whatever it refreshed has somebody who looks after it.
                     return match replaced {
-                        Replaced::Nothing | Replaced::Peer(_) => Follow::Undo(tenure.fence),
-                        Replaced::Mine(_) => Follow::Nothing,
+                        Replaced::Nothing | Replaced::Peer(_) if undo => Follow::Undo(tenure.fence),
+                        _ => Follow::Nothing,
                     };
                 }
                 let known = state.entries.get(&asked.id).and_then(Entry::fence);
@@ -162,8 +165,9 @@ impl State {
         awake: Moment,
         horizon: Duration,
     ) -> Follow {
+        let guards = self.guards;
         let Some(entry) = self.asked_about(asked) else { return Follow::Nothing };
-        if entry.reservation.is_some() {
+        if entry.reservation.is_some() && !guards.lack(Planted::OwnTeardown) {
             return Follow::Nothing;
         }
         match outcome {
@@ -171,12 +175,16 @@ impl State {
                 self.renewed(asked, *tenure, now, horizon);
                 Follow::Nothing
             }
-            RenewOutcome::Lapsed | RenewOutcome::Lost if !entry.still(asked.then) => {
+            RenewOutcome::Lapsed | RenewOutcome::Lost
+                if !entry.still(asked.then) && !guards.lack(Planted::LostBesideTake) =>
+            {
                 entry.ask_again = true;
                 Follow::AskAgain
             }
             RenewOutcome::Lapsed => {
-                let needed = entry.acquiring || !entry.holders.is_empty();
+                let needed = (entry.acquiring || !entry.holders.is_empty())
+                    && !guards.lack(Planted::UseReclaimed)
+                    || guards.lack(Planted::WarmUnowned);
                 self.ungrant(&asked.id);
                 if needed {
                     return Follow::Reclaim;
@@ -198,6 +206,7 @@ impl State {
     }
 
     fn renewed(&mut self, asked: &Asked, tenure: Tenure, now: Moment, horizon: Duration) {
+        let guards = self.guards;
         let Some(entry) = self.asked_about(asked) else { return };
         match &mut entry.lease {
             Some(held) if held.tenure.fence == tenure.fence => {
@@ -205,6 +214,8 @@ impl State {
             }
             Some(held) if held.tenure.fence > tenure.fence => {}
             // A take whose reply was lost: the tenure is younger than what was known, and so is K9.
+            Some(_) if guards.lack(Planted::FenceOfRenewal) => {}
+            Some(held) if guards.lack(Planted::HorizonOfLostReply) => held.tenure = tenure,
             Some(_) => entry.lease = Some(Held { tenure, reapable_from: now + horizon }),
             // A take whose reply was lost, of a sandbox whose lease was not known when this was asked.
             None if asked.then.fence.is_none() => {
@@ -222,7 +233,9 @@ impl State {
         if let Some(shared) = &entry.shared
             && !entry.holders.is_empty()
         {
-            shared.tell_lost(LostReason::Taken);
+            if !self.guards.lack(Planted::LossTold) {
+                shared.tell_lost(LostReason::Taken);
+            }
             return Follow::Lost;
         }
         if entry.acquiring {
