@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use super::DestroyError;
 use super::inner::Inner;
+use super::planted::Planted;
 use super::registry::{Parked, Shared, Unpinnable};
 use crate::{
     BackendError, BackendErrorKind, BackendOperation, Command, Execution, InstanceId, Output, SandboxId,
@@ -204,8 +205,12 @@ impl SandboxRef {
                 Unpinnable::NotHeld => "nobody here holds it".to_owned(),
             })
         })?;
-        let (backend, instance) = (Arc::clone(&provider.backend), self.instance().clone());
-        let started = async move { backend.exec(&instance, command).await };
+        let (inner, shared) = (Arc::clone(&provider), Arc::clone(&self.shared));
+        let started = async move {
+            let (info, limit) = (&shared.info, inner.config.backend_deadline);
+            let call = inner.backend.exec(&info.instance, command);
+            inner.within(limit, BackendOperation::Exec, &info.id, call).await
+        };
         let running = provider.run(started).await.unwrap_or_else(|| {
             let text = "the backend panicked while a command was started";
             Err(BackendError::new(BackendErrorKind::Panicked, text)
@@ -255,7 +260,9 @@ struct Pinned {
 impl Execution for Pinned {
     async fn next(&mut self) -> Result<Output, BackendError> {
         let said = self.running.next().await;
-        if let Some(pin) = &self.pin {
+        if let Some(pin) = &self.pin
+            && !pin.provider.guards.lack(Planted::IdleFromEnd)
+        {
             pin.shared.stamp(pin.provider.env.now());
         }
         if matches!(said, Ok(Output::Exited(_))) {

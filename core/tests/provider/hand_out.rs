@@ -1,9 +1,12 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::{
-    AcquireError, AcquirePath, BackendOperation, Event, LostReason, OwnershipStore, Parked, SessionKey,
+    Acquire, AcquireError, AcquirePath, BackendOperation, Event, HomeDirectory, LostReason, OwnershipStore,
+    Parked, PrepareHook, SandboxState, SessionKey,
 };
 
+use crate::place::Place;
 use crate::session;
 use crate::world::Fleet;
 use crate::yard::Mishap;
@@ -153,4 +156,135 @@ async fn d6_a_condemned_instance_that_nobody_owns_is_finished_and_never_handed_o
     fleet.world.pass(Duration::from_secs(120)).await;
     assert!(!fleet.yard.instances().contains(&left));
     assert_eq!(mine.is_lost(), None);
+}
+
+#[tokio::test]
+async fn h3_gateways_that_ask_for_one_session_at_once_get_one_sandbox() {
+    let fleet = Fleet::new();
+    let (a, b, c) = (fleet.gateway("a").await, fleet.gateway("b").await, fleet.gateway("c").await);
+    let ask = |from: &leasehold::Provider| {
+        let from = from.clone();
+        tokio::spawn(async move { from.acquire(session("u", "t")).await })
+    };
+    let asked: Vec<_> = [&a, &b, &c, &a, &b, &c].map(ask).into_iter().collect();
+    let mut got = Vec::new();
+    for one in asked {
+        got.push(fleet.world.until(one).await.unwrap().unwrap());
+    }
+    assert_eq!(fleet.yard.instances().len(), 1);
+    assert_eq!(fleet.yard.calls(BackendOperation::Create), 1);
+    assert!(got.iter().all(|held| held.instance() == got[0].instance() && held.id() == got[0].id()));
+    let other = a.acquire(session("u", "another")).await.unwrap();
+    let (one, two) =
+        (a.acquire(Acquire::anonymous()).await.unwrap(), a.acquire(Acquire::anonymous()).await.unwrap());
+    let ids = std::collections::BTreeSet::from([got[0].id(), other.id(), one.id(), two.id()]);
+    assert_eq!((ids.len(), fleet.yard.instances().len()), (4, 4));
+}
+
+#[tokio::test]
+async fn h3_another_policy_is_another_sandbox() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    let plain = a.acquire(session("u", "t")).await.unwrap();
+    let home = HomeDirectory::new(fleet.config().home.unwrap(), "skills_view");
+    let view = home.session(&SessionKey::new("u", "t").unwrap()).join("skills_view");
+    std::fs::create_dir(&view).unwrap();
+    std::fs::write(view.join("skill.md"), "do good").unwrap();
+    let scoped = a.acquire(session("u", "t")).await.unwrap();
+    assert_ne!((plain.id(), plain.instance()), (scoped.id(), scoped.instance()));
+    let again = a.acquire(session("u", "t")).await.unwrap();
+    assert_eq!(scoped.instance(), again.instance());
+}
+
+#[tokio::test]
+async fn h7_the_last_of_two_holders_parks_it_and_letting_go_twice_is_harmless() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    let (first, second) =
+        (a.acquire(session("u", "t")).await.unwrap(), a.acquire(session("u", "t")).await.unwrap());
+    // Lets go, and then its drop does so once more.
+    assert_eq!(first.release().await, Parked::StillHeld);
+    assert_eq!(a.status().sandboxes[0].holders, 1);
+    fleet.world.pass(Duration::from_secs(400)).await;
+    assert_eq!((second.is_lost(), a.status().sandboxes[0].state), (None, SandboxState::Active));
+    assert!(a.get(second.id()).is_some());
+    assert_eq!(second.release().await, Parked::Warm);
+    assert_eq!((a.status().sandboxes[0].state, a.status().sandboxes[0].holders), (SandboxState::Warm, 0));
+}
+
+#[tokio::test]
+async fn h9_the_disk_is_used_off_the_threads_that_poll_and_warm_is_asked_before_any_lock() {
+    let fleet = Fleet::new();
+    let place = Place::new(HomeDirectory::new(fleet.config().home.unwrap(), "skills_view"));
+    let a = fleet.builder("a", fleet.config()).home(Arc::new(place.clone())).start().await.unwrap();
+    let made = a.acquire(session("u", "t")).await.unwrap();
+    fleet.world.settle().await;
+    let seen = place.seen();
+    assert_eq!(seen.iter().map(|(what, _)| *what).collect::<Vec<_>>(), ["prepare", "lock", "unlock"]);
+    let here = std::thread::current().id();
+    assert!(seen.iter().all(|(_, thread)| *thread != here), "this runtime polls on one thread alone");
+    let id = made.id().clone();
+    drop(made);
+    let warm = a.acquire(session("u", "t")).await.unwrap();
+    assert_eq!(*warm.id(), id, "warm is asked with exactly the id derived");
+    assert_eq!(place.seen().iter().map(|(what, _)| *what).collect::<Vec<_>>(), ["prepare"]);
+}
+
+#[tokio::test]
+async fn h9_an_error_opening_the_lock_surfaces_as_itself() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    let home = fleet.config().home.unwrap();
+    std::fs::create_dir(&home).unwrap();
+    std::fs::write(home.join("locks"), "in the way").unwrap();
+    let error = a.acquire(session("u", "t")).await.unwrap_err();
+    assert!(matches!(&error, AcquireError::Home(home) if home.path().ends_with("locks")), "{error}");
+    assert!(a.status().sandboxes.is_empty() && fleet.yard.instances().is_empty());
+}
+
+#[tokio::test]
+async fn h9_a_lock_that_another_process_holds_is_waited_for() {
+    let fleet = Fleet::new();
+    let a = fleet.gateway("a").await;
+    let id = a.acquire(session("u", "t")).await.unwrap().id().clone();
+    fleet.world.pass(Duration::from_secs(50)).await;
+    a.destroy(&id).await.unwrap();
+    let home = HomeDirectory::new(fleet.config().home.unwrap(), "skills_view");
+    let lock = leasehold::Home::try_lock(&home, &id).unwrap().unwrap();
+    let takes = fleet.script.calls("a", crate::ledger::Op::Take);
+    let short = fleet.world.until(a.acquire(session("u", "t").within(Duration::from_secs(3)))).await;
+    assert!(matches!(short, Err(AcquireError::DeadlinePassed { doing }) if doing.contains("create lock")));
+    assert_eq!(fleet.script.calls("a", crate::ledger::Op::Take), takes, "nothing was taken for it");
+    let asked = tokio::spawn({
+        let a = a.clone();
+        async move { a.acquire(session("u", "t")).await.map(drop) }
+    });
+    fleet.world.pass(Duration::from_secs(1)).await;
+    drop(lock);
+    fleet.world.until(asked).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn h10_the_hook_runs_first_and_off_the_threads_that_poll_and_its_failure_stops_nothing() {
+    for failure in ["none", "an error", "a panic"] {
+        let fleet = Fleet::new();
+        let place = Place::new(HomeDirectory::new(fleet.config().home.unwrap(), "skills_view"));
+        let seen = place.clone();
+        let hook = PrepareHook::new(move |session| {
+            assert_eq!(session.user(), "u");
+            seen.note("hook");
+            match failure {
+                "an error" => Err("no files today".into()),
+                "a panic" => panic!("no files at all"),
+                _ => Ok(()),
+            }
+        });
+        let builder = fleet.builder("a", fleet.config()).home(Arc::new(place.clone())).prepare(hook);
+        let a = builder.start().await.unwrap();
+        let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+        let done = place.seen();
+        assert_eq!((done[0].0, done[1].0), ("hook", "prepare"), "{failure}");
+        assert_ne!(done[0].1, std::thread::current().id());
+        drop(held);
+    }
 }

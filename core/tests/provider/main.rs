@@ -1,7 +1,17 @@
 //! The provider, clause by clause: each test is named after the one it proves.
 
+mod adoption;
+mod cancel;
+mod capacity;
+mod clauses;
+mod ending;
 mod hand_out;
+mod ledger;
+mod place;
 mod reap;
+mod renewal;
+mod stopping;
+mod taking;
 mod world;
 mod yard;
 

@@ -3,31 +3,110 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use leasehold::{
-    CellStore, Clock, Damaged, DiscardOutcome, Env, LeaseCell, ManualClock, Moment, OffloadConfig, Offloaded,
-    OwnerId, OwnershipConfig, Provider, ProviderBuilder, ProviderConfig, Reach, Reading, Record, SandboxId,
-    Step, StoreError, Task, WallTime, Work,
+    CellStore, Clock, Damaged, DiscardOutcome, Env, LeaseCell, ManualClock, Moment, Namespace, OffloadConfig,
+    Offloaded, OwnerId, OwnershipConfig, OwnershipStore, Provider, ProviderBuilder, ProviderConfig, Reach,
+    Reading, Record, SandboxId, Step, StoreError, Task, WallTime, Work,
 };
 use leasehold_stores::memory::MemoryCell;
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
+use crate::ledger::{Ledger, Script};
 use crate::yard::Yard;
 
 /// Time and tasks. Clones are the same world.
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) clock: ManualClock,
+    /// For how long it was suspended, in nanoseconds.
+    asleep: Arc<AtomicU64>,
     sleepers: Arc<Mutex<Vec<(Moment, Waker)>>>,
     random: Arc<AtomicU64>,
+    /// Work on real threads that has not ended.
+    busy: Arc<AtomicUsize>,
+    /// What was asked of the store, the engine and the disk, in order.
+    journal: Arc<Mutex<Vec<String>>>,
+    /// The names of the tasks that have a thread of their own.
+    driven: Arc<Mutex<Vec<String>>>,
+    /// Where every call waits before and after its effect, while it is shut.
+    turnstile: Arc<Mutex<Option<Arc<Semaphore>>>>,
+}
+
+/// Work on a real thread, until dropped.
+pub(crate) struct Busy(Arc<AtomicUsize>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self { clock: ManualClock::new(), sleepers: Arc::default(), random: Arc::new(AtomicU64::new(1)) }
+        Self {
+            clock: ManualClock::new(),
+            asleep: Arc::default(),
+            sleepers: Arc::default(),
+            random: Arc::new(AtomicU64::new(1)),
+            busy: Arc::default(),
+            journal: Arc::default(),
+            driven: Arc::default(),
+            turnstile: Arc::default(),
+        }
+    }
+
+    /// The host is suspended: leases run on, and nothing is awake to see it.
+    pub(crate) fn suspend(&self, duration: Duration) {
+        self.clock.advance(duration);
+        self.asleep.fetch_add(duration.as_nanos() as u64, Ordering::SeqCst);
+    }
+
+    pub(crate) fn busy(&self) -> Busy {
+        self.busy.fetch_add(1, Ordering::SeqCst);
+        Busy(Arc::clone(&self.busy))
+    }
+
+    pub(crate) fn note(&self, what: impl Into<String>) {
+        self.journal.lock().push(what.into());
+    }
+
+    /// What was asked of the store, the engine and the disk since this was asked last.
+    pub(crate) fn journal(&self) -> Vec<String> {
+        std::mem::take(&mut *self.journal.lock())
+    }
+
+    /// The names of the tasks that have a thread of their own.
+    pub(crate) fn driven(&self) -> Vec<String> {
+        self.driven.lock().clone()
+    }
+
+    /// From here on every call waits before and after its effect until it is let through.
+    pub(crate) fn shut_turnstile(&self) {
+        *self.turnstile.lock() = Some(Arc::new(Semaphore::new(0)));
+    }
+
+    /// Lets one call take one step, as soon as one wants to.
+    pub(crate) async fn step(&self) {
+        self.turnstile.lock().as_ref().expect("the turnstile is shut").add_permits(1);
+        self.settle().await;
+    }
+
+    pub(crate) fn open_turnstile(&self) {
+        if let Some(turnstile) = self.turnstile.lock().take() {
+            turnstile.add_permits(1_000_000);
+        }
+    }
+
+    pub(crate) async fn through_turnstile(&self) {
+        let turnstile = self.turnstile.lock().clone();
+        if let Some(turnstile) = turnstile {
+            turnstile.acquire().await.unwrap().forget();
+        }
     }
 
     /// Lets time pass, and everything happen that it brings.
@@ -67,14 +146,22 @@ impl World {
         panic!("it goes on for more than an hour");
     }
 
-    /// Lets everything that can go on go on. The store's threads are real ones, so this gives them real time as well.
+    /// Lets everything that can go on go on, until all that is left waits for time or for a gate. The store's threads are
+    /// real ones: what they have begun is waited for.
     pub(crate) async fn settle(&self) {
-        for _ in 0..40 {
-            tokio::task::yield_now().await;
-        }
-        tokio::time::sleep(Duration::from_millis(2)).await;
-        for _ in 0..40 {
-            tokio::task::yield_now().await;
+        let (mut quiet, mut noisy) = (0, 0);
+        while quiet < 2 {
+            for _ in 0..40 {
+                tokio::task::yield_now().await;
+            }
+            if self.busy.load(Ordering::SeqCst) == 0 {
+                quiet += 1;
+                continue;
+            }
+            (quiet, noisy) = (0, noisy + 1);
+            if noisy % 8 == 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
         }
     }
 }
@@ -102,7 +189,7 @@ impl Env for World {
     }
 
     fn awake(&self) -> Moment {
-        self.clock.now()
+        Moment::from_nanos(self.clock.now().as_nanos() - self.asleep.load(Ordering::SeqCst))
     }
 
     fn wall(&self) -> WallTime {
@@ -125,13 +212,30 @@ impl Env for World {
         tokio::spawn(task);
     }
 
-    fn drive(&self, _name: &str, task: Task) -> std::io::Result<()> {
+    fn drive(&self, name: &str, task: Task) -> std::io::Result<()> {
+        self.driven.lock().push(name.to_owned());
         tokio::spawn(task);
         Ok(())
     }
 
     fn offload(&self, work: Work) {
-        tokio::task::spawn_blocking(work);
+        let (world, busy) = (self.clone(), self.busy());
+        if self.turnstile.lock().is_none() {
+            tokio::task::spawn_blocking(move || {
+                work();
+                drop(busy);
+            });
+            return;
+        }
+        drop(busy);
+        tokio::spawn(async move {
+            world.through_turnstile().await;
+            let busy = world.busy();
+            tokio::task::spawn_blocking(move || {
+                work();
+                drop(busy);
+            });
+        });
     }
 }
 
@@ -173,6 +277,8 @@ pub(crate) struct Fleet {
     pub(crate) world: World,
     pub(crate) yard: Yard,
     pub(crate) leases: Wide,
+    /// What happens to calls of the store.
+    pub(crate) script: Script,
     home: tempfile::TempDir,
 }
 
@@ -180,12 +286,13 @@ impl Fleet {
     pub(crate) fn new() -> Self {
         let world = World::new();
         let leases = Wide(MemoryCell::new(Arc::new(world.clock.clone())));
-        Self { world, yard: Yard::new(), leases, home: tempfile::tempdir().unwrap() }
+        let yard = Yard::new(world.clone(), "yard");
+        Self { world, yard, leases, script: Script::default(), home: tempfile::tempdir().unwrap() }
     }
 
     pub(crate) fn config(&self) -> ProviderConfig {
         let ownership = OwnershipConfig::new(Duration::from_secs(10), 4.0).unwrap();
-        ProviderConfig::new("test".parse().unwrap())
+        ProviderConfig::new(Namespace::new("test").unwrap())
             .with_ownership(ownership)
             .with_home(self.home.path().join("home"))
     }
@@ -195,10 +302,21 @@ impl Fleet {
         CellStore::new(self.leases.clone(), OwnerId::new(owner).unwrap(), self.config().ownership.ttl())
     }
 
-    pub(crate) fn builder(&self, owner: &str, config: ProviderConfig) -> ProviderBuilder {
+    /// The ids that `owner` holds.
+    pub(crate) fn leases_of(&self, owner: &str) -> Vec<SandboxId> {
+        let listed = self.store("look").list().unwrap().leases.into_iter();
+        listed.filter(|(_, lease)| lease.owner.as_str() == owner).map(|(id, _)| id).collect()
+    }
+
+    /// The same behind its facade, with whatever the script has in store for it.
+    pub(crate) fn ledger(&self, owner: &str) -> Ledger {
         let offload = OffloadConfig { spin: Duration::ZERO, ..OffloadConfig::default() };
         let store = Offloaded::new(self.store(owner), offload).unwrap();
-        Provider::builder(config, Arc::new(store), Arc::new(self.yard.clone()))
+        Ledger::new(store, self.world.clone(), self.script.clone())
+    }
+
+    pub(crate) fn builder(&self, owner: &str, config: ProviderConfig) -> ProviderBuilder {
+        Provider::builder(config, Arc::new(self.ledger(owner)), Arc::new(self.yard.clone()))
             .env(Arc::new(self.world.clone()))
     }
 

@@ -14,6 +14,8 @@ use leasehold::{
 use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
+use crate::world::World;
+
 /// What happens to the next calls of one operation.
 #[derive(Clone)]
 pub(crate) enum Mishap {
@@ -23,6 +25,10 @@ pub(crate) enum Mishap {
     LosesItsAnswer,
     /// It waits here, before it does anything, until the gate is opened.
     Waits(Gate),
+    /// It happens, and the answer waits here until the gate is opened.
+    AnswersLate(Gate),
+    /// It panics.
+    Panics,
 }
 
 /// Where calls wait until they are let through.
@@ -37,9 +43,10 @@ impl Gate {
         Self { arrived: Arc::new(Semaphore::new(0)), open: Arc::new(Semaphore::new(0)) }
     }
 
-    /// Until somebody waits at it.
+    /// Until somebody waits at it. That nobody comes is a failure; half a minute is more than anything here may take.
     pub(crate) async fn arrived(&self) {
-        self.arrived.acquire().await.unwrap().forget();
+        let somebody = tokio::time::timeout(Duration::from_secs(30), self.arrived.acquire()).await;
+        somebody.expect("somebody comes to the gate").unwrap().forget();
     }
 
     /// Lets one through.
@@ -47,7 +54,7 @@ impl Gate {
         self.open.add_permits(1);
     }
 
-    async fn pass(&self) {
+    pub(crate) async fn pass(&self) {
         self.arrived.add_permits(1);
         self.open.acquire().await.unwrap().forget();
     }
@@ -58,11 +65,14 @@ struct Ground {
     instances: BTreeMap<String, SandboxInfo>,
     mishaps: Vec<(BackendOperation, Mishap)>,
     calls: Vec<(BackendOperation, String)>,
+    /// Instances that are there and that no list names.
+    hidden: Vec<InstanceId>,
 }
 
 /// One engine. Clones are the same.
 #[derive(Clone)]
 pub(crate) struct Yard {
+    world: World,
     namespace: Namespace,
     engine: &'static str,
     ground: Arc<Mutex<Ground>>,
@@ -70,9 +80,9 @@ pub(crate) struct Yard {
 }
 
 impl Yard {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(world: World, engine: &'static str) -> Self {
         let (ground, next) = (Arc::default(), Arc::default());
-        Self { namespace: Namespace::new("test").unwrap(), engine: "yard", ground, next }
+        Self { world, namespace: Namespace::new("test").unwrap(), engine, ground, next }
     }
 
     /// What happens to the next call of `operation`. Several are used up one by one.
@@ -87,6 +97,17 @@ impl Yard {
     /// How often `operation` was called.
     pub(crate) fn calls(&self, operation: BackendOperation) -> usize {
         self.ground.lock().calls.iter().filter(|(called, _)| *called == operation).count()
+    }
+
+    /// What `operation` was called with, in order.
+    pub(crate) fn called(&self, operation: BackendOperation) -> Vec<String> {
+        let ground = self.ground.lock();
+        ground.calls.iter().filter(|(called, _)| *called == operation).map(|(_, with)| with.clone()).collect()
+    }
+
+    /// No list names it any more, although it is there.
+    pub(crate) fn hide(&self, instance: &InstanceId) {
+        self.ground.lock().hidden.push(instance.clone());
     }
 
     /// An instance vanishes by itself.
@@ -109,6 +130,8 @@ impl Yard {
         what: &str,
         effect: impl FnOnce(&mut Ground) -> Result<T, BackendError>,
     ) -> Result<T, BackendError> {
+        self.world.note(format!("engine: {operation}"));
+        self.world.through_turnstile().await;
         let mishap = {
             let mut ground = self.ground.lock();
             ground.calls.push((operation, what.to_owned()));
@@ -123,10 +146,18 @@ impl Yard {
                 effect(&mut self.ground.lock())?;
                 return Err(unavailable());
             }
+            Some(Mishap::AnswersLate(gate)) => {
+                let answer = effect(&mut self.ground.lock());
+                gate.pass().await;
+                return answer;
+            }
+            Some(Mishap::Panics) => panic!("made to panic while {operation}"),
             Some(Mishap::Waits(gate)) => gate.pass().await,
             None => tokio::task::yield_now().await,
         }
-        effect(&mut self.ground.lock())
+        let answer = effect(&mut self.ground.lock());
+        self.world.through_turnstile().await;
+        answer
     }
 }
 
@@ -198,7 +229,9 @@ impl SandboxBackend for Yard {
 
     async fn list(&self) -> Result<BackendListing, BackendError> {
         self.call(BackendOperation::List, "", |ground| {
-            Ok(BackendListing { found: ground.instances.values().cloned().collect(), unreadable: Vec::new() })
+            let seen = |info: &&SandboxInfo| !ground.hidden.contains(&info.instance);
+            let found = ground.instances.values().filter(seen).cloned().collect();
+            Ok(BackendListing { found, unreadable: Vec::new() })
         })
         .await
     }
@@ -229,11 +262,14 @@ impl SandboxBackend for Yard {
     async fn exec(
         &self,
         instance: &InstanceId,
-        _command: Command,
+        command: Command,
     ) -> Result<Box<dyn Execution>, BackendError> {
         let operation = BackendOperation::Exec;
         self.call(operation, instance.as_str(), |ground| {
             ground.instances.get(instance.as_str()).ok_or_else(|| missing(operation))?;
+            if command.program == "stubborn" {
+                return Ok(Box::new(Stubborn) as Box<dyn Execution>);
+            }
             Ok(Box::new(Quiet) as Box<dyn Execution>)
         })
         .await
@@ -251,5 +287,25 @@ impl Execution for Quiet {
 
     async fn kill(&mut self) -> Result<(), BackendError> {
         Ok(())
+    }
+}
+
+/// A command that can neither be killed nor closed well.
+struct Stubborn;
+
+#[async_trait]
+impl Execution for Stubborn {
+    async fn next(&mut self) -> Result<Output, BackendError> {
+        std::future::pending().await
+    }
+
+    async fn kill(&mut self) -> Result<(), BackendError> {
+        Err(BackendError::new(BackendErrorKind::Unavailable, "made not to be killed"))
+    }
+}
+
+impl Drop for Stubborn {
+    fn drop(&mut self) {
+        panic!("made to panic when it is closed");
     }
 }

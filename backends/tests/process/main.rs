@@ -1,0 +1,12 @@
+//! The process backend, with real processes that are really killed.
+
+mod crash;
+mod damage;
+mod exec;
+mod looks;
+mod names;
+mod never_blocks;
+mod ready;
+mod sharing;
+mod stop;
+mod support;
