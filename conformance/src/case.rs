@@ -54,6 +54,7 @@ impl Case {
             "A" => "atomicity",
             "P" => "reach",
             "B" => "batch",
+            "O" => "async facade",
             _ => "other",
         }
     }
@@ -167,11 +168,20 @@ pub enum Tier {
     Model,
     /// Other processes, some of them killed.
     Durability,
+    /// Behind the async facade, under the blocking gate. Its cases come with the feature `facade`.
+    Facade,
 }
 
 impl Tier {
-    /// All of them, the quickest first.
-    pub const ALL: [Self; 4] = [Self::Core, Self::Race, Self::Model, Self::Durability];
+    /// All that this build of the kit has cases for, the quickest first.
+    pub const ALL: [Self; 4 + cfg!(feature = "facade") as usize] = [
+        Self::Core,
+        Self::Race,
+        Self::Model,
+        Self::Durability,
+        #[cfg(feature = "facade")]
+        Self::Facade,
+    ];
 
     /// Its name on the command line.
     #[must_use]
@@ -181,6 +191,7 @@ impl Tier {
             Self::Race => "race",
             Self::Model => "model",
             Self::Durability => "durability",
+            Self::Facade => "facade",
         }
     }
 }

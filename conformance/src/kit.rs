@@ -201,6 +201,14 @@ impl<'a> Kit<'a> {
         Ok(namespace.open(owner, ttl, self.clock())?)
     }
 
+    /// What the store's own settings make of a TTL of `seconds`.
+    ///
+    /// # Errors
+    /// [`Stop::Harness`] when the harness panics.
+    pub fn ttl(&self, seconds: f64) -> Result<Result<Ttl, Box<dyn std::error::Error + Send + Sync>>, Stop> {
+        guarded("ttl", || self.harness.ttl(seconds))
+    }
+
     /// The faults that the harness offers.
     ///
     /// # Errors

@@ -12,6 +12,9 @@
 //! | have a recorded history judged | the modules [`history`] and [`checker`] |
 //! | run it from code | [`run_all`], [`Report`] |
 //! | see that the kit can fail | the module `meta` (feature `meta`) |
+//! | see the provider under every fault | the module `sim` (feature `sim`) |
+//! | have a store proved behind the async facade | the module `facade` (feature `facade`) |
+//! | have a store that is sure to block | the module `probes` (feature `facade`) |
 //! | have a Redis server in a test | the module `servers` (feature `servers`) |
 
 #![forbid(unsafe_code)]
@@ -25,6 +28,8 @@ pub mod checker;
 pub mod children;
 pub mod cli;
 mod day;
+#[cfg(feature = "facade")]
+pub mod facade;
 mod guard;
 mod harness;
 pub mod history;
@@ -33,12 +38,16 @@ mod kit;
 pub mod meta;
 mod model;
 mod options;
+#[cfg(feature = "facade")]
+pub mod probes;
 pub mod race;
 mod report;
 mod require;
 mod runner;
 #[cfg(feature = "servers")]
 pub mod servers;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod suite;
 mod text;
 mod time;

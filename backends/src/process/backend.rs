@@ -31,9 +31,6 @@ impl ProcessBackend {
     /// The first pause before a step is tried again, and the longest.
     const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(50));
 
-    /// How long a look waits for somebody who is changing what is looked at.
-    const BLUR: Duration = Duration::from_millis(250);
-
     /// A handle for the sandboxes of `config`. Starts its threads and looks at `/proc`; the root directory is made by
     /// the first call.
     ///
@@ -67,7 +64,7 @@ impl ProcessBackend {
         busy: BackendErrorKind,
         step: impl Fn(&Arc<Engine>) -> Result<Step<T>, BackendError> + Send + Sync + 'static,
     ) -> Result<T, BackendError> {
-        let (step, deadline) = (Arc::new(step), Deadline::after(self.engine.config.deadline));
+        let (step, deadline) = (Arc::new(step), Deadline::after(self.engine.config.lock_patience));
         let (mut pause, longest) = Self::PAUSES;
         loop {
             let again = Arc::clone(&step);
@@ -92,7 +89,7 @@ impl ProcessBackend {
         &self,
         look: impl Fn(&Arc<Engine>) -> Result<Looked<T>, BackendError> + Send + Sync + 'static,
     ) -> Result<T, BackendError> {
-        let (look, deadline) = (Arc::new(look), Deadline::after(Self::BLUR));
+        let (look, deadline) = (Arc::new(look), Deadline::after(self.engine.config.look_patience));
         let (mut pause, longest) = Self::PAUSES;
         loop {
             let again = Arc::clone(&look);

@@ -41,8 +41,13 @@ pub struct ProcessConfig {
     pub stop_patience: Duration,
     /// How long the kernel has to end what was killed, before the stop fails; 5 s unless said otherwise.
     pub kill_patience: Duration,
-    /// Within what time every other call is answered; 10 s unless said otherwise.
+    /// Within what time the operating system has to answer each step; 10 s unless said otherwise.
     pub deadline: Duration,
+    /// How long a call waits for another process that is changing the same sandbox, before it gives up having changed
+    /// nothing; 5 s unless said otherwise.
+    pub lock_patience: Duration,
+    /// The same for a call that only looks, which then says that the sandbox is being started; 250 ms unless said otherwise.
+    pub look_patience: Duration,
     /// How many calls run at once, each on a thread of its own; 4 unless said otherwise. Waiting for a sandbox to become
     /// ready or to end holds no thread.
     pub workers: usize,
@@ -93,6 +98,8 @@ impl ProcessConfig {
             stop_patience: Duration::from_secs(5),
             kill_patience: Duration::from_secs(5),
             deadline: Duration::from_secs(10),
+            lock_patience: Duration::from_secs(5),
+            look_patience: Duration::from_millis(250),
             workers: 4,
             max_commands: 256,
             output_buffer: 256 << 10,
@@ -121,7 +128,7 @@ impl ProcessConfig {
         self
     }
 
-    /// With another time within which calls are answered.
+    /// With another time within which the operating system has to answer.
     #[must_use]
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -198,6 +205,8 @@ impl fmt::Debug for ProcessConfig {
             .field("stop_patience", &self.stop_patience)
             .field("kill_patience", &self.kill_patience)
             .field("deadline", &self.deadline)
+            .field("lock_patience", &self.lock_patience)
+            .field("look_patience", &self.look_patience)
             .field("workers", &self.workers)
             .field("max_commands", &self.max_commands)
             .field("output_buffer", &self.output_buffer)

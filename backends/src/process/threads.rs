@@ -194,3 +194,76 @@ fn panic_text(panic: &(dyn Any + Send)) -> String {
         panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("the backend panicked: {}", said.unwrap_or("without a word"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn begun(done: &Arc<AtomicBool>) -> impl FnOnce() -> Result<(), BackendError> + Send + use<> {
+        let done = Arc::clone(done);
+        move || {
+            done.store(true, Ordering::SeqCst);
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn what_its_caller_left_before_it_began_is_never_begun() {
+        let threads = Threads::start(1).unwrap();
+        let (release, released) = mpsc::channel::<()>();
+        let (left, stayed) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let busy = threads.run(LONG, move || {
+            let _ = released.recv();
+            Ok(())
+        });
+        let others = async {
+            // Asked for while the only thread is busy, and given up.
+            let given_up = tokio::time::timeout(Duration::from_millis(1), threads.run(LONG, begun(&left)));
+            assert!(given_up.await.is_err());
+            drop(release);
+            threads.run(LONG, begun(&stayed)).await.unwrap();
+        };
+        let (done, ()) = tokio::join!(busy, others);
+        done.unwrap();
+        assert_eq!((left.load(Ordering::SeqCst), stayed.load(Ordering::SeqCst)), (false, true));
+    }
+
+    #[tokio::test]
+    async fn a_call_that_hangs_is_given_up_at_its_limit_and_holds_up_no_other() {
+        let threads = Threads::start(2).unwrap();
+        let (release, released) = mpsc::channel::<()>();
+        let hung = threads.run(Duration::from_millis(20), move || {
+            let _ = released.recv();
+            Ok(())
+        });
+        assert_eq!(hung.await.unwrap_err().kind(), BackendErrorKind::Timeout);
+        assert_eq!(threads.run(LONG, || Ok(7)).await.unwrap(), 7);
+        drop(release);
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_of_that_call_alone() {
+        let threads = Threads::start(1).unwrap();
+        let error = threads.run::<()>(LONG, || panic!("a wheel came off")).await.unwrap_err();
+        assert!(
+            error.kind() == BackendErrorKind::Panicked && error.to_string().contains("a wheel"),
+            "{error}"
+        );
+        assert_eq!(threads.run(LONG, || Ok(7)).await.unwrap(), 7);
+    }
+
+    #[tokio::test]
+    async fn a_short_wait_is_not_held_up_by_a_long_one() {
+        let threads = Threads::start(1).unwrap();
+        let mut long = Box::pin(threads.sleep(LONG));
+        assert!(tokio::time::timeout(Duration::ZERO, &mut long).await.is_err());
+        threads.sleep(Duration::from_millis(1)).await;
+        drop(threads.timer(LONG));
+        threads.sleep(Duration::from_millis(1)).await;
+    }
+}

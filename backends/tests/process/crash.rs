@@ -6,13 +6,17 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use leasehold::{BackendErrorKind, Condition, Destroyed, Exit, InstanceId, SandboxBackend, SandboxInfo};
+use leasehold::{
+    BackendErrorKind, Condition, Destroyed, Exit, InstanceId, SandboxBackend, SandboxInfo, Seen,
+};
 use leasehold_backends::process::ProcessBackend;
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
-use crate::support::{PATIENCE, Root, config, has_ended, id, is_taken, present, runs, sh, spec, until};
+use crate::support::{
+    PATIENCE, Root, config, has_ended, id, is_taken, kill, present, runs, sh, spec, state, until,
+};
 
-/// What a child of this test program is to do: `<kill|wait> <step> <create|bare|destroy> <root>`.
+/// What a child of this test program is to do: `<kill|wait> <step> <create|bare|destroy|script=…> <root>`.
 const TASK: &str = "LEASEHOLD_PROCESS_TASK";
 
 /// Not a test by itself: a gateway that creates a sandbox (and destroys it) and dies, or waits for a line of input, after a step.
@@ -26,6 +30,9 @@ async fn gateway() {
     if doing == "bare" {
         // A program without a single variable, as one is for a moment while it is being started.
         config.command = ["env", "-i", "sleep", "1000"].map(str::to_owned).to_vec();
+    }
+    if let Some(script) = doing.strip_prefix("script=") {
+        config.command = ["sh".to_owned(), "-c".to_owned(), script.replace('_', " ")].to_vec();
     }
     config.after_step = Some(Arc::new(move |done: &str| {
         if done == step {
@@ -150,6 +157,47 @@ async fn an_orphan_that_shows_no_variables_is_found_by_where_it_works() {
 }
 
 #[tokio::test]
+async fn a_look_that_meets_another_looks_again() {
+    let root = Root::new();
+    crash_after("started", "create", &root);
+    let mut config = root.config();
+    config.look_patience = PATIENCE;
+    let backend = ProcessBackend::new(config).unwrap();
+    let instance = only(&backend).await.instance;
+    let directory = std::fs::File::open(root.record_of(&instance).parent().unwrap()).unwrap();
+    until("nobody has the lock", || fs2::FileExt::try_lock_exclusive(&directory).is_ok()).await;
+    let look = tokio::spawn(async move { backend.inspect(&instance).await });
+    // It has met the lock by then; if it has not, nothing is shown and nothing is wrong.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    drop(directory);
+    let Seen::Present(seen) = look.await.unwrap().unwrap() else { panic!("it is gone") };
+    assert_eq!(seen.condition, Condition::Running);
+}
+
+#[tokio::test]
+async fn a_leader_that_nobody_has_reaped_yet_still_keeps_its_group() {
+    let root = Root::new();
+    let stray = crate::stop::seconds(8);
+    let script = format!("script=cd_/;env_-i_sleep_{stray}&wait");
+    let mut gateway = gateway_that("kill", "never", &script, &root);
+    let instance = made_by(&mut gateway);
+    until("its child runs", || crate::stop::sleeper(stray).is_some()).await;
+    let (first, child) = (root.pid_of(&instance), crate::stop::sleeper(stray).unwrap());
+    let parent = i32::try_from(gateway.id()).unwrap();
+    kill_process(Pid::from_raw(parent).unwrap(), Signal::STOP).unwrap();
+    until("its parent is stopped", || state(parent) == Some('T')).await;
+    kill(first);
+    until("it is a zombie", || state(first) == Some('Z')).await;
+    let backend = root.backend();
+    assert!(has_ended(&present(&backend, &instance).await));
+    let destroyed = backend.destroy(&instance).await;
+    gateway.kill().unwrap();
+    gateway.wait().unwrap();
+    assert_eq!(destroyed.unwrap(), Destroyed::Destroyed);
+    assert!(!runs(child));
+}
+
+#[tokio::test]
 async fn a_sandbox_outlives_the_gateway_that_made_it() {
     let root = Root::new();
     let mut gateway = gateway_that("kill", "never", "create", &root);
@@ -182,7 +230,9 @@ async fn one_that_is_being_started_is_neither_running_nor_gone_and_holds_its_nam
     for step in ["recorded", "started"] {
         let mut gateway = gateway_that("wait", step, "create", &root);
         assert_eq!(said_by(&mut gateway, "at "), step);
-        let backend = ProcessBackend::new(root.config().deadline(Duration::from_millis(300))).unwrap();
+        let mut config = root.config();
+        config.lock_patience = Duration::from_millis(300);
+        let backend = ProcessBackend::new(config).unwrap();
         let found = only(&backend).await;
         assert!(matches!(found.condition, Condition::Stopped(_)), "after {step}: {found:?}");
         assert!(is_taken(&backend, "a").await);

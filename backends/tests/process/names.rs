@@ -123,6 +123,28 @@ async fn a_condemned_instance_runs_on_without_a_name_and_the_name_is_free() {
 }
 
 #[tokio::test]
+async fn no_list_misses_one_that_is_being_condemned() {
+    let root = Root::new();
+    let backend = Arc::new(root.backend());
+    let mut instances = Vec::new();
+    for number in 0..20 {
+        instances.push(backend.create(&spec(&format!("s{number}"))).await.unwrap().instance);
+    }
+    let (other, doomed) = (root.backend(), instances.clone());
+    let condemning = tokio::spawn(async move {
+        for instance in &doomed {
+            assert_eq!(other.condemn(instance).await.unwrap(), Condemned::Condemned);
+        }
+    });
+    while !condemning.is_finished() {
+        let listing = backend.list().await.unwrap();
+        assert_eq!((listing.found.len(), listing.unreadable.len()), (instances.len(), 0));
+    }
+    condemning.await.unwrap();
+    assert!(backend.list().await.unwrap().found.iter().all(|info| info.condemned));
+}
+
+#[tokio::test]
 async fn everything_kept_is_for_this_user_alone() {
     let root = Root::new();
     let made = root.backend().create(&spec("a")).await.unwrap();
@@ -149,14 +171,17 @@ async fn it_sees_its_variables_and_mounts_and_none_of_the_gateways_secrets() {
     });
     let backend = root.backend();
     let made = backend.create(&spec).await.unwrap();
-    let script = "printf %s \"$COLOUR\"; cat mnt/workspace/note; pwd; env | grep -c CARGO";
-    let (out, _, _) = sh(&backend, &made.instance, script).await;
+    let (out, _, _) =
+        sh(&backend, &made.instance, "printf %s \"$COLOUR\"; cat mnt/workspace/note; pwd").await;
     let work = root.of(&made.instance).join("work");
-    assert!(
-        std::env::vars().any(|(name, _)| name.starts_with("CARGO")),
-        "there is something to be kept back"
-    );
-    assert_eq!(out, format!("blue = green\nand redseen{}\n0\n", work.display()));
+    assert_eq!(out, format!("blue = green\nand redseen{}\n", work.display()));
+    let environment = std::fs::read(format!("/proc/{}/environ", root.pid_of(&made.instance))).unwrap();
+    let entries = environment.split(|byte| *byte == 0).filter_map(|entry| std::str::from_utf8(entry).ok());
+    let names: Vec<&str> = entries.filter_map(|entry| Some(entry.split_once('=')?.0)).collect();
+    let meant = ["PATH", "LANG", "LC_ALL", "TZ", "HOME", "COLOUR", "LEASEHOLD_INSTANCE", "LEASEHOLD_FIRST"];
+    assert!(names.contains(&"COLOUR") && names.iter().all(|name| meant.contains(name)), "{names:?}");
+    let kept_back = std::env::vars().filter(|(name, _)| !meant.contains(&name.as_str())).count();
+    assert!(kept_back > 0, "this process has nothing that could have been kept back");
     backend.destroy(&made.instance).await.unwrap();
     assert!(shared.path().join("note").exists(), "what a link points to is not removed");
 }

@@ -178,12 +178,12 @@ async fn directories_that_it_locked_up_are_removed() {
 }
 
 /// A number of seconds that no other run of these tests sleeps for.
-fn seconds(number: u32) -> u64 {
+pub(crate) fn seconds(number: u32) -> u64 {
     1_000_000_000 + u64::from(std::process::id()) * 10 + u64::from(number)
 }
 
 /// The process `sleep <seconds>`.
-fn sleeper(seconds: u64) -> Option<i32> {
+pub(crate) fn sleeper(seconds: u64) -> Option<i32> {
     let wanted = format!("sleep\0{seconds}\0");
     let all = fs::read_dir("/proc").unwrap().flatten();
     let mut pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());

@@ -2,5 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod fleet;
 pub mod harness;
 pub mod meta;
+pub mod sim;

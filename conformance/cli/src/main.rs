@@ -9,13 +9,16 @@ use std::sync::Arc;
 use leasehold_cli::harness::harness_for;
 use leasehold_cli::harness::redis::RedisHarness;
 use leasehold_conformance::cli::{self, OPTIONS};
+use leasehold_conformance::meta::FaultyHarness;
 use leasehold_conformance::{Harness, children};
 
 const USAGE: &str = "\
 leasehold proves that a store of sandbox leases keeps its contract.
 
   leasehold [conform] [URL…] [options]
-  leasehold meta [--verbose]   prove that the kit can fail: a store for every fault, and who catches it
+  leasehold meta [--help]      prove that the kit can fail: a store for every fault, and who catches it (--verbose shows the
+                               matrix, --bless commits it)
+  leasehold sim [--help]       the provider in simulated worlds: every fault, every rule, seed by seed
 
 Without a URL it proves the three embedded stores (memory, file, SQLite) in a fresh temporary directory. A URL names the
 store to prove: memory:, file:/dir, sqlite:/path.db, redis://host:6379/0. It works in namespaces of its own there and
@@ -29,6 +32,7 @@ fn main() -> ExitCode {
     let mut args: Vec<String> = std::env::args().skip(1).collect();
     match args.first().map(String::as_str) {
         Some("meta") => return leasehold_cli::meta::main(&args[1..]),
+        Some("sim") => return leasehold_cli::sim::main(&args[1..]),
         Some("conform") => drop(args.remove(0)),
         _ => {}
     }
@@ -57,6 +61,10 @@ fn main() -> ExitCode {
 
 /// What this program does when it was started by itself, as a child that opens the store of the harness `name`.
 fn child(name: &str) -> ExitCode {
+    if let Some(faulty) = FaultyHarness::named(name) {
+        children::serve(&faulty);
+        return ExitCode::SUCCESS;
+    }
     let harness = match name {
         // Which server it is the parent says, with the address of the namespace.
         "redis" => Ok(Arc::new(RedisHarness::private()) as Arc<dyn Harness>),

@@ -1,8 +1,8 @@
 //! H1 and H9 at the level of system calls: no part of a provider blocks a thread that polls tasks, and each part that
 //! were done inline would be seen.
 
-#[path = "../../../core/tests/provider/yard.rs"]
-#[allow(dead_code, reason = "the tests of the provider itself use the rest")]
+#[path = "support/yard.rs"]
+#[allow(dead_code, reason = "each test uses a part of it")]
 mod yard;
 
 use std::sync::Arc;

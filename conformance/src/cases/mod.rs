@@ -3,6 +3,8 @@
 //! A row is the test's name, the case's id (its clause, a dot, the same words), its tier, the rule in one sentence, in
 //! brackets what the case can't do without, where it came later the version of the contract it came with
 //! (`since "1.1"`), and the function that proves it. The files beside this one have those functions, by family.
+//!
+//! The rows after `[with the facade]` are all of the facade tier and there with that feature alone.
 
 mod batch;
 mod fencing;
@@ -19,6 +21,8 @@ use leasehold::Phase;
 use crate::Outage;
 use crate::case::{Case, Need, Tier};
 use crate::children::{a_killed_process_leaves_its_leases, another_process_sees_it};
+#[cfg(feature = "facade")]
+use crate::facade;
 use crate::model::histories_equal_the_rules;
 use crate::race::mixed_histories_are_explained;
 use fencing::Forgotten;
@@ -28,8 +32,11 @@ use table::{Op, Row, Then};
 macro_rules! cases {
     ($d:tt $(
         $name:ident $id:literal $tier:ident $rule:literal $([$($need:expr),*])? $(since $since:literal)? => $proof:expr;
+    )*
+    [with the facade] $(
+        $facade_name:ident $facade_id:literal $facade_rule:literal => $facade_proof:expr;
     )*) => {
-        /// Every case of the kit, in the order of the contract.
+        /// Every case of the kit, in the order of the contract. Those of the facade tier are there with the feature `facade`.
         pub const CASES: &[Case] = &[
             $(Case {
                 id: $id,
@@ -39,6 +46,16 @@ macro_rules! cases {
                 since: since!($($since)?),
                 needs: &[$($($need),*)?],
                 proof: $proof,
+            },)*
+            $(#[cfg(feature = "facade")]
+            Case {
+                id: $facade_id,
+                test: stringify!($facade_name),
+                tier: Tier::Facade,
+                rule: $facade_rule,
+                since: since!(),
+                needs: &[],
+                proof: $facade_proof,
             },)*
         ];
 
@@ -62,6 +79,8 @@ macro_rules! cases {
                     }
                 )*
 
+                $crate::facade_suite!($d harness);
+
                 /// Returns at once, unless the kit started this program as a child of itself.
                 #[test]
                 fn entry_of_child_processes() {
@@ -74,6 +93,34 @@ macro_rules! cases {
                     $crate::prove_waivers(<$d harness as ::std::default::Default>::default());
                 }
             };
+        }
+
+        /// One `#[test]` for each case of the facade tier alone; [`conformance_suite!`](crate::conformance_suite) has them
+        /// too. Nothing without the feature `facade` of the kit, which a macro can only ask about here: what stands in it
+        /// is compiled in the caller's crate, with the caller's features.
+        ///
+        /// ```ignore
+        /// leasehold_conformance::facade_suite!(MyHarness);
+        /// ```
+        #[cfg(feature = "facade")]
+        #[macro_export]
+        macro_rules! facade_suite {
+            ($d harness:ty) => {
+                $(
+                    #[test]
+                    fn $facade_name() {
+                        let harness = <$d harness as ::std::default::Default>::default();
+                        $crate::prove_case(harness, $facade_id, env!("CARGO_PKG_NAME"), module_path!());
+                    }
+                )*
+            };
+        }
+
+        /// No test: the kit was built without its feature `facade`.
+        #[cfg(not(feature = "facade"))]
+        #[macro_export]
+        macro_rules! facade_suite {
+            ($d harness:ty) => {};
         }
     };
 }
@@ -294,4 +341,38 @@ cases! { $
         => batch::one_damaged_id_fails_no_other;
     b2_an_outage_is_an_error_of_each "B2.an_outage_is_an_error_of_each" Core "when the server fails, renew_many has an error for every id whose outcome is not certain" [Need::AnyOutage]
         => batch::an_outage_is_an_error_of_each;
+
+    [with the facade]
+    o1_no_operation_blocks_a_polling_thread "O1.no_operation_blocks_a_polling_thread" "behind the facade no operation makes a call that blocks the thread that polls it, on either flavour of the runtime"
+        => facade::no_operation_blocks;
+    o1_no_operation_runs_on_a_polling_thread "O1.no_operation_runs_on_a_polling_thread" "every operation, and the end of the store itself, is on a thread that polls no task"
+        => facade::no_operation_runs_where_tasks_are_polled;
+    o2_no_more_than_its_workers_run_at_once "O2.no_more_than_its_workers_run_at_once" "as many calls run at once as there are workers, and who waits costs no thread"
+        => facade::no_more_than_its_workers_run_at_once;
+    o2_a_lost_worker_is_replaced_max_stuck_times "O2.a_lost_worker_is_replaced_max_stuck_times" "a worker lost to a hung call is replaced max_stuck times and no more"
+        => facade::a_lost_worker_is_replaced_so_often_and_no_more;
+    o2_those_who_wait_are_served_in_order "O2.those_who_wait_are_served_in_order" "callers who wait are served in the order in which they asked"
+        => facade::those_who_wait_are_served_in_order;
+    o3_a_timeout_and_what_runs_goes_on "O3.a_timeout_and_what_runs_goes_on" "past its deadline a call is a Timeout, and what runs goes on to its end"
+        => facade::past_its_deadline_a_call_is_a_timeout_and_goes_on;
+    o4_what_had_not_begun_is_never_called "O4.what_had_not_begun_is_never_called" "a call that is dropped or timed out before it began never reaches the store"
+        => facade::what_had_not_begun_is_never_called;
+    o4_a_tenure_that_comes_too_late_is_released "O4.a_tenure_that_comes_too_late_is_released" "a tenure that comes after its caller's deadline is released"
+        => facade::a_tenure_that_comes_too_late_is_released;
+    o4_what_replaced_mine_stays_and_is_told "O4.what_replaced_mine_stays_and_is_told" "a tenure that nobody receives and that replaced or refreshed mine stays, and the orphan hook is told"
+        => facade::what_replaced_mine_stays_and_is_told;
+    o4_dropped_at_every_poll "O4.dropped_at_every_poll" "dropping any operation at any poll leaves no lease without a holder, loses none that was held, and costs no worker"
+        => facade::dropped_at_every_poll;
+    o5_a_panic_costs_that_call_alone "O5.a_panic_costs_that_call_alone" "a panic in the store is Panicked for that call, and costs nobody else anything"
+        => facade::a_panic_costs_that_call_alone;
+    o6_a_hung_store_stalls_nobody_else "O6.a_hung_store_stalls_nobody_else" "while a store hangs for ever the runtime goes on and another facade answers"
+        => facade::a_hung_store_stalls_nobody_else;
+    o7_close_waits_and_refuses "O7.close_waits_and_refuses" "close waits for what runs and what waits, refuses what comes, and may be asked again"
+        => facade::close_waits_and_refuses;
+    o7_close_reports_what_it_abandons "O7.close_reports_what_it_abandons" "close gives up at its deadline and says how many calls it abandoned and refused"
+        => facade::close_reports_what_it_abandons;
+    o8_no_way_leads_to_the_store "O8.no_way_leads_to_the_store" "the facade is no sync store, points at none, and can't be copied"
+        => facade::no_way_leads_to_the_store;
+    o9_renewals_wait_for_nothing_else "O9.renewals_wait_for_nothing_else" "while every worker is held and callers wait, renewals and heartbeats are answered"
+        => facade::renewals_wait_for_nothing_else;
 }

@@ -80,7 +80,9 @@ pub(super) fn a_take_against(kit: &Kit<'_>, what: Against) -> Check {
                 let refused = !(what == Against::DestroyTenure && mine == "Claimed");
                 must(refused, "not both Taken and Claimed for a stop", &context)?;
                 let discarded = what == Against::Discard && mine == "Discarded" && seen.is_none();
-                let held = seen.as_ref().is_some_and(|lease| lease.fence == Some(tenure.fence));
+                let held = seen
+                    .as_ref()
+                    .is_some_and(|lease| lease.fence == Some(tenure.fence) && lease.owner == *peer.owner());
                 must(held || discarded, "what was taken is there", (context, seen))?;
             }
             TakeOutcome::BeingDestroyed => {

@@ -153,9 +153,9 @@ pub(super) fn ttls_round_trip(kit: &Kit<'_>) -> Check {
     Ok(())
 }
 
-pub(super) fn what_is_no_ttl_is_refused_by_name(_: &Kit<'_>) -> Check {
+pub(super) fn what_is_no_ttl_is_refused_by_name(kit: &Kit<'_>) -> Check {
     for seconds in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e12, 0.0001] {
-        let refused = Ttl::from_secs_f64(seconds);
+        let refused = kit.ttl(seconds)?;
         let named = refused.as_ref().err().is_some_and(|e| e.to_string().contains(&format!("{seconds}")));
         must(named, &format!("{seconds} s is refused by name"), refused)?;
     }

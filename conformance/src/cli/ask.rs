@@ -20,7 +20,7 @@ pub struct Asked {
 
 /// How the options are used.
 pub const OPTIONS: &str = "\
-  --tier T         only this tier: core, race, model or durability
+  --tier T         only this tier: core, race, model, durability, or facade where it is built in
   --case ID        only this case, or all cases of this clause
   --seed N         what chance goes by (default 1)
   --patience SECS  how long a case may take before it counts as hung (default 120)
@@ -48,7 +48,7 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Asked, String> {
     while let Some(arg) = args.next() {
         let mut value = |what: &str| args.next().ok_or_else(|| format!("{arg} takes {what}"));
         match arg.as_str() {
-            "--tier" => asked.options.tier = Some(tier(&value("a tier: core, race, model or durability")?)?),
+            "--tier" => asked.options.tier = Some(tier(&value(&format!("a tier: {}", tiers()))?)?),
             "--case" => asked.options.case = Some(case(value("a case or a clause; --list has them all")?)?),
             "--seed" => asked.options.seed = number("the seed", &value("a whole number")?)?,
             "--patience" => {
@@ -69,7 +69,13 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Asked, String> {
 
 fn tier(name: &str) -> Result<Tier, String> {
     let known = Tier::ALL.into_iter().find(|tier| tier.name() == name);
-    known.ok_or_else(|| format!("{name:?} is not a tier; write core, race, model or durability"))
+    known.ok_or_else(|| format!("{name:?} is not a tier; write {}", tiers()))
+}
+
+/// The tiers that there are in this build, in words.
+fn tiers() -> String {
+    let [first @ .., last] = Tier::ALL.map(Tier::name);
+    format!("{} or {last}", first.join(", "))
 }
 
 fn case(id: String) -> Result<String, String> {
@@ -104,7 +110,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_together_with_the_way_out() {
         for (line, named, way_out) in [
-            ("--tier fast", "\"fast\"", "core, race, model or durability"),
+            ("--tier fast", "\"fast\"", "core, race, model"),
             ("--tier", "--tier", "a tier"),
             ("--case T99", "\"T99\"", "--list"),
             ("--seed -1", "\"-1\"", "whole number"),

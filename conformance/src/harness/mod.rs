@@ -41,6 +41,15 @@ pub trait Harness: Send + Sync + 'static {
     /// What the store and this harness can do. Declared, never guessed; what is declared is checked.
     fn capabilities(&self) -> Capabilities;
 
+    /// The TTL of `seconds`, as this store's own settings (its URL, its configuration) read it; by default as
+    /// [`Ttl::from_secs_f64`] does. What is no TTL has to be refused by an error that names the value.
+    ///
+    /// # Errors
+    /// What is no TTL.
+    fn ttl(&self, seconds: f64) -> Result<Ttl, Box<dyn Error + Send + Sync>> {
+        Ok(Ttl::from_secs_f64(seconds)?)
+    }
+
     /// A new, empty namespace that shares nothing with any other, cleaned up when it is dropped.
     ///
     /// # Errors

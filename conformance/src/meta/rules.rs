@@ -64,6 +64,11 @@ pub(super) fn take(
         (Fault::TakeTurnedAwayExtends, Some(record)) if record.phase == Phase::Teardown => {
             Step { write: Write::Extend(record.expires + Duration::from_secs(1)), ..honest() }
         }
+        (Fault::DeadTeardownKeepsTakesOut, None)
+            if before.is_some_and(|dead| dead.phase == Phase::Teardown) =>
+        {
+            nothing(Ok(TakeOutcome::BeingDestroyed))
+        }
         (Fault::TakeNeverSaysWhatItReplaced, _) => honest().map(|answer| {
             answer.map(|outcome| match outcome {
                 TakeOutcome::Taken { tenure, .. } => {
@@ -139,6 +144,16 @@ pub(super) fn claim(
         (Fault::ClaimStealsTeardown, _, Some(record)) if !mine && record.phase == Phase::Teardown => {
             rules::claim(None, intent, asker, above(record, reading))
         }
+        (Fault::DestroyTenureStealsHeld, Intent::DestroyTenure(_), Some(record))
+            if !mine && record.phase == Phase::Held =>
+        {
+            rules::claim(None, Intent::Destroy, asker, above(record, reading))
+        }
+        (Fault::DestroyTenureStealsTeardown, Intent::DestroyTenure(_), Some(record))
+            if !mine && record.phase == Phase::Teardown =>
+        {
+            rules::claim(None, Intent::Destroy, asker, above(record, reading))
+        }
         (Fault::RefusalRefreshes, _, Some(record)) if !mine => Step {
             write: Write::Extend(record.expires.max(reading.now + asker.ttl.as_duration())),
             answer: Ok(ClaimOutcome::Refused),
@@ -157,6 +172,16 @@ pub(super) fn claim(
             if mine && record.phase == Phase::Teardown =>
         {
             anew(record, Phase::Held, asker, reading)
+        }
+        (Fault::TheDecidedTenureIsRefused, Intent::DestroyTenure(asked), Some(record))
+            if mine && record.phase == Phase::Held && record.fence == Some(asked) =>
+        {
+            refused()
+        }
+        (Fault::HeartbeatIsNoRefresh, Intent::DestroyTenure(asked), Some(record))
+            if refreshes && record.fence == Some(asked) =>
+        {
+            Step { write: Write::Nothing, ..honest() }
         }
         (Fault::DestroyTenurePlants, Intent::DestroyTenure(_), None) => {
             rules::claim(before, Intent::Destroy, asker, reading)
@@ -186,7 +211,10 @@ pub(super) fn claim(
             let empty = Record { owner, phase: Phase::Teardown, fence, expires: Moment::from_nanos(1) };
             Step { write: Write::Put(empty), ..honest() }
         }
-        (Fault::KeepShortens, Intent::Keep, Some(record)) if refreshes => {
+        (Fault::KeepShortens, Intent::Keep, Some(record))
+        | (Fault::TeardownShortens, Intent::Destroy, Some(record))
+            if refreshes =>
+        {
             shorten(record, asker, reading, |tenure| {
                 Ok(ClaimOutcome::Claimed { tenure, replaced: Replaced::Mine(tenure.fence) })
             })
@@ -314,6 +342,34 @@ pub(super) fn release(
         (Fault::ReleaseKeepsTheLease, _) => Step { write: Write::Nothing, ..honest() },
         (Fault::ReleaseLeavesATeardown, Some(record)) if mine && record.phase == Phase::Teardown => {
             nothing(ReleaseOutcome::NotHeld)
+        }
+        (Fault::ReleaseOfHeldIsNotHeld, Some(record))
+            if mine && record.phase == Phase::Held && tenure.is_none() =>
+        {
+            Step { answer: ReleaseOutcome::NotHeld, ..honest() }
+        }
+        (Fault::ReleaseFreesAPeersTeardown, Some(record))
+            if !mine && record.phase == Phase::Teardown && tenure.is_none() =>
+        {
+            Step { write: Write::Remove, answer: ReleaseOutcome::Released }
+        }
+        (Fault::ReleaseTenureFreesATeardown, Some(record))
+            if !mine && record.phase == Phase::Teardown && tenure.is_some() && tenure == record.fence =>
+        {
+            Step { write: Write::Remove, answer: ReleaseOutcome::Released }
+        }
+        (Fault::ReleaseTenureKeepsHeld, Some(record))
+            if mine && record.phase == Phase::Held && tenure.is_some() =>
+        {
+            nothing(ReleaseOutcome::NotHeld)
+        }
+        (Fault::ReleaseTenureKeepsTeardown, Some(record))
+            if mine && record.phase == Phase::Teardown && tenure.is_some() =>
+        {
+            nothing(ReleaseOutcome::NotHeld)
+        }
+        (Fault::ReleaseTenureOfAbsentIsReleased, None) if tenure.is_some() => {
+            nothing(ReleaseOutcome::Released)
         }
         (Fault::ReleaseFreesAPeers, Some(_)) if !mine && tenure.is_none() => {
             Step { write: Write::Remove, answer: ReleaseOutcome::Released }

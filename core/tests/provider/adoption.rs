@@ -132,7 +132,7 @@ async fn d3_a_list_that_fails_is_not_an_empty_list() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
     // A peer's, in use; and the list of leases fails whenever it is asked for.
-    let held = b.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(b.acquire(session("u", "t"))).await.unwrap();
     for _ in 0..10 {
         fleet.script.next("a", Op::List, Trouble::Fails);
     }
@@ -140,7 +140,7 @@ async fn d3_a_list_that_fails_is_not_an_empty_list() {
     assert!(fleet.script.calls("a", Op::List) >= 6);
     assert_eq!((fleet.script.calls("a", Op::Claim), states(&a), held.is_lost()), (0, vec![], None));
     // The engine's list fails: what is unowned here is not gone.
-    let warm = a.acquire(session("u", "warm")).await.unwrap().id().clone();
+    let warm = fleet.world.until(a.acquire(session("u", "warm"))).await.unwrap().id().clone();
     let _ = fleet.store("operator").discard(&warm, true).unwrap();
     for _ in 0..10 {
         fleet.yard.next(BackendOperation::List, Mishap::Fails);
@@ -153,7 +153,7 @@ async fn d3_a_list_that_fails_is_not_an_empty_list() {
 async fn d3_one_missing_row_is_one_missing_row() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let warm = a.acquire(session("u", "warm")).await.unwrap();
+    let warm = fleet.world.until(a.acquire(session("u", "warm"))).await.unwrap();
     let (id, instance) = (warm.id().clone(), warm.instance().clone());
     drop(warm);
     let _ = fleet.store("operator").discard(&id, true).unwrap();
@@ -169,7 +169,7 @@ async fn d3_one_missing_row_is_one_missing_row() {
 async fn d4_looking_changes_nothing() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
-    let held = b.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(b.acquire(session("u", "t"))).await.unwrap();
     let unowned = left(&fleet, "left");
     let lease = fleet.store("look").inspect(held.id()).unwrap().unwrap();
     let (instances, mut changes) = (fleet.yard.instances(), 0);

@@ -31,21 +31,21 @@ async fn g1_a_slot_is_reserved_before_the_create() {
 async fn g1_a_slot_is_freed_exactly_once_however_its_sandbox_ends() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let kept = a.acquire(session("u", "kept")).await.unwrap();
-    let other = a.acquire(session("u", "other")).await.unwrap();
+    let kept = fleet.world.until(a.acquire(session("u", "kept"))).await.unwrap();
+    let other = fleet.world.until(a.acquire(session("u", "other"))).await.unwrap();
     // A create that fails, one that is not ready, one that is destroyed, one that vanishes, one that a peer takes.
     for mishap in [BackendOperation::Create, BackendOperation::WaitReady] {
         fleet.yard.next(mishap, Mishap::Fails);
-        a.acquire(session("u", "t")).await.unwrap_err();
+        fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     }
     fleet.world.pass(Duration::from_secs(90)).await;
     assert_eq!((a.status().slots.0, fleet.yard.instances().len()), (2, 2));
-    let id = a.acquire(session("u", "t")).await.unwrap().id().clone();
+    let id = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap().id().clone();
     fleet.world.pass(Duration::from_secs(50)).await;
     assert_eq!(a.status().slots.0, 3);
     a.destroy(&id).await.unwrap();
     assert_eq!(a.status().slots.0, 2);
-    let gone = a.acquire(session("u", "t")).await.unwrap();
+    let gone = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.yard.vanish(gone.instance());
     let fresh = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_eq!((gone.is_lost(), a.status().slots.0), (Some(LostReason::Gone), 3));
@@ -59,7 +59,7 @@ async fn g1_a_slot_is_freed_exactly_once_however_its_sandbox_ends() {
 async fn g2_one_that_is_too_young_to_be_reaped_is_not_evicted() {
     let fleet = Fleet::new();
     let a = fleet.gateway_with("a", |config| config.capacity = Some(1)).await;
-    let young = a.acquire(session("u", "1")).await.unwrap().instance().clone();
+    let young = fleet.world.until(a.acquire(session("u", "1"))).await.unwrap().instance().clone();
     let refused = fleet.world.until(a.acquire(session("u", "2").within(Duration::from_secs(20)))).await;
     assert!(matches!(refused, Err(AcquireError::AtCapacity { .. })), "{refused:?}");
     assert_eq!(fleet.yard.instances()[0].instance, young);
@@ -73,7 +73,7 @@ async fn g2_the_cap_is_exceeded_where_that_is_configured_and_that_is_said() {
     let fleet = Fleet::new();
     let a =
         fleet.gateway_with("a", |config| (config.capacity, config.exceed_capacity) = (Some(1), true)).await;
-    let first = a.acquire(session("u", "1")).await.unwrap();
+    let first = fleet.world.until(a.acquire(session("u", "1"))).await.unwrap();
     let mut told = a.events();
     let second =
         fleet.world.until(a.acquire(session("u", "2").within(Duration::from_secs(20)))).await.unwrap();
@@ -86,7 +86,7 @@ async fn g2_the_cap_is_exceeded_where_that_is_configured_and_that_is_said() {
 async fn g2_nothing_is_evicted_while_tidying_up_is_paused() {
     let fleet = Fleet::new();
     let a = fleet.gateway_with("a", |config| config.capacity = Some(1)).await;
-    let warm = a.acquire(session("u", "1")).await.unwrap().instance().clone();
+    let warm = fleet.world.until(a.acquire(session("u", "1"))).await.unwrap().instance().clone();
     fleet.world.pass(Duration::from_secs(60)).await;
     a.pause_reaping(Duration::from_secs(600), "an operator looks at it");
     let refused = fleet.world.until(a.acquire(session("u", "2").within(Duration::from_secs(20)))).await;

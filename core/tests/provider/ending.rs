@@ -16,18 +16,18 @@ use crate::yard::{Gate, Mishap, Yard};
 const HORIZON: Duration = Duration::from_secs(50);
 const TEN: Duration = Duration::from_secs(10);
 
-async fn warm(a: &Provider, thread: &str) -> SandboxId {
-    a.acquire(session("u", thread)).await.unwrap().id().clone()
+async fn warm(fleet: &Fleet, a: &Provider, thread: &str) -> SandboxId {
+    fleet.world.until(a.acquire(session("u", thread))).await.unwrap().id().clone()
 }
 
 #[tokio::test]
 async fn z2_handing_over_parks_everything_releases_it_and_stops_nothing() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
-    let held = a.acquire(session("u", "held")).await.unwrap();
-    warm(&a, "warm").await;
+    let held = fleet.world.until(a.acquire(session("u", "held"))).await.unwrap();
+    warm(&fleet, &a, "warm").await;
     // One that nobody owns since the store lost its lease.
-    let unowned = warm(&a, "unowned").await;
+    let unowned = warm(&fleet, &a, "unowned").await;
     let _ = fleet.store("operator").discard(&unowned, true).unwrap();
     fleet.world.pass(HORIZON / 4).await;
     assert_eq!(a.status().sandboxes.iter().filter(|row| row.state == SandboxState::Unowned).count(), 1);
@@ -49,12 +49,12 @@ async fn z2_handing_over_parks_everything_releases_it_and_stops_nothing() {
 async fn z2_stopping_ours_leaves_alone_what_is_a_peers_and_hands_over_what_is_too_young() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
-    let theirs = b.acquire(session("u", "theirs")).await.unwrap();
-    let taken = a.acquire(session("u", "taken")).await.unwrap();
-    let moved = b.acquire(session("u", "taken")).await.unwrap();
-    let old = a.acquire(session("u", "old")).await.unwrap();
+    let theirs = fleet.world.until(b.acquire(session("u", "theirs"))).await.unwrap();
+    let taken = fleet.world.until(a.acquire(session("u", "taken"))).await.unwrap();
+    let moved = fleet.world.until(b.acquire(session("u", "taken"))).await.unwrap();
+    let old = fleet.world.until(a.acquire(session("u", "old"))).await.unwrap();
     fleet.world.pass(HORIZON).await;
-    let young = warm(&a, "young").await;
+    let young = warm(&fleet, &a, "young").await;
     let report = fleet.world.until(a.shutdown(ShutdownMode::StopMine, TEN * 6)).await;
     assert_eq!((report.stopped, report.handed_over), (1, 1), "{report:?}");
     assert_eq!((old.is_lost(), taken.is_lost()), (Some(LostReason::Stopped), Some(LostReason::Taken)));
@@ -85,7 +85,10 @@ async fn z2_it_refuses_acquires_and_disposes_of_what_was_being_made() {
             async move { a.shutdown(mode, TEN * 3).await }
         });
         fleet.world.pass(Duration::from_secs(1)).await;
-        assert!(matches!(a.acquire(session("u", "other")).await, Err(AcquireError::ShuttingDown)));
+        assert!(matches!(
+            fleet.world.until(a.acquire(session("u", "other"))).await,
+            Err(AcquireError::ShuttingDown)
+        ));
         assert!(a.status().closing && !ending.is_finished());
         gate.open();
         assert!(matches!(fleet.world.until(asked).await.unwrap(), Err(AcquireError::ShuttingDown)));
@@ -99,10 +102,10 @@ async fn z2_it_refuses_acquires_and_disposes_of_what_was_being_made() {
 async fn z2_a_stop_that_has_not_ended_keeps_its_teardown_and_leases_are_renewed_till_then() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let id = warm(&a, "stuck").await;
+    let id = warm(&fleet, &a, "stuck").await;
     let young = {
         fleet.world.pass(HORIZON).await;
-        warm(&a, "young").await
+        warm(&fleet, &a, "young").await
     };
     let gate = Gate::new();
     fleet.yard.next(BackendOperation::Destroy, Mishap::Waits(gate.clone()));
@@ -126,8 +129,8 @@ async fn z2_it_ends_in_time_with_a_hung_store_a_hung_engine_and_both() {
         for mode in [ShutdownMode::HandOver, ShutdownMode::StopMine] {
             let fleet = Fleet::new();
             let a = fleet.gateway("a").await;
-            let held = a.acquire(session("u", "held")).await.unwrap();
-            warm(&a, "warm").await;
+            let held = fleet.world.until(a.acquire(session("u", "held"))).await.unwrap();
+            warm(&fleet, &a, "warm").await;
             fleet.world.pass(HORIZON).await;
             let gate = Gate::new();
             if engine {
@@ -159,7 +162,7 @@ async fn z2_it_ends_in_time_with_a_hung_store_a_hung_engine_and_both() {
 async fn z3_a_panic_of_the_engine_costs_the_acquire_alone() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "held")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "held"))).await.unwrap();
     let steps = [
         BackendOperation::Discover,
         BackendOperation::Create,
@@ -169,7 +172,7 @@ async fn z3_a_panic_of_the_engine_costs_the_acquire_alone() {
     for (number, operation) in steps.into_iter().enumerate() {
         let thread = format!("t{number}");
         if operation == BackendOperation::Inspect {
-            warm(&a, &thread).await;
+            warm(&fleet, &a, &thread).await;
         }
         fleet.yard.next(operation, Mishap::Panics);
         let answer = fleet.world.until(a.acquire(session("u", &thread))).await;
@@ -182,7 +185,7 @@ async fn z3_a_panic_of_the_engine_costs_the_acquire_alone() {
         drop(got);
     }
     fleet.script.next("a", Op::Take, Trouble::Panics);
-    assert!(matches!(a.acquire(session("u", "t")).await, Err(AcquireError::Panicked)));
+    assert!(matches!(fleet.world.until(a.acquire(session("u", "t"))).await, Err(AcquireError::Panicked)));
     assert!(fleet.world.until(a.acquire(session("u", "t"))).await.is_ok());
     assert_eq!(held.is_lost(), None);
     fleet.yard.next(BackendOperation::Exec, Mishap::Panics);
@@ -196,8 +199,8 @@ async fn z3_a_panic_of_the_engine_costs_the_acquire_alone() {
 async fn z3_neither_the_renewal_nor_the_reaper_ends_with_a_panic() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
-    let warm = warm(&a, "warm").await;
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    let warm = warm(&fleet, &a, "warm").await;
     let mut told = a.events();
     for _ in 0..3 {
         fleet.script.next("a", Op::RenewMany, Trouble::Panics);
@@ -229,11 +232,11 @@ async fn z4_gateways_on_one_engine_share_sandboxes_and_those_on_two_do_not_colli
         .env(Arc::new(fleet.world.clone()))
         .start();
     let c = c.await.unwrap();
-    let here = a.acquire(session("u", "t")).await.unwrap();
-    let there = c.acquire(session("u", "t")).await.unwrap();
+    let here = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    let there = fleet.world.until(c.acquire(session("u", "t"))).await.unwrap();
     assert_ne!(here.id(), there.id());
     assert_eq!((fleet.yard.instances().len(), elsewhere.instances().len()), (1, 1));
-    let shared = b.acquire(session("u", "t")).await.unwrap();
+    let shared = fleet.world.until(b.acquire(session("u", "t"))).await.unwrap();
     assert_eq!((shared.id(), shared.instance()), (here.id(), here.instance()));
     fleet.world.pass(Duration::from_secs(200)).await;
     assert_eq!((there.is_lost(), shared.is_lost()), (None, None));
@@ -244,7 +247,7 @@ async fn z4_gateways_on_one_engine_share_sandboxes_and_those_on_two_do_not_colli
 async fn z5_a_client_that_ends_badly_stops_neither_a_release_nor_a_destroy() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.world.pass(HORIZON).await;
     let mut running = held.exec(Command::new("stubborn")).await.unwrap();
     assert!(running.kill().await.is_err());
@@ -254,7 +257,7 @@ async fn z5_a_client_that_ends_badly_stops_neither_a_release_nor_a_destroy() {
     assert_eq!(a.status().sandboxes[0].running, 0);
     fleet.world.until(held.destroy()).await.unwrap();
     assert_eq!((fleet.yard.instances(), fleet.leases_of("a")), (vec![], vec![]));
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let running = held.exec(Command::new("stubborn")).await.unwrap();
     held.release().await;
     assert_eq!(a.status().sandboxes[0].state, SandboxState::Warm);

@@ -26,14 +26,14 @@ async fn h6_in_use_here_then_warm_here_then_running_somewhere_then_made() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
     let (mut told_a, mut told_b) = (a.events(), b.events());
-    let first = a.acquire(session("u", "t")).await.unwrap();
-    let second = a.acquire(session("u", "t")).await.unwrap();
+    let first = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    let second = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(first.instance(), second.instance());
     assert_eq!(first.release().await, Parked::StillHeld);
     assert_eq!(second.release().await, Parked::Warm);
-    let third = a.acquire(session("u", "t")).await.unwrap();
+    let third = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(paths(&mut told_a), [AcquirePath::Created, AcquirePath::Reused, AcquirePath::Reclaimed]);
-    let there = b.acquire(session("u", "t")).await.unwrap();
+    let there = fleet.world.until(b.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(there.instance(), third.instance());
     assert_eq!(paths(&mut told_b), [AcquirePath::Discovered]);
     assert_eq!(fleet.yard.calls(BackendOperation::Create), 1);
@@ -46,7 +46,7 @@ async fn h6_in_use_here_then_warm_here_then_running_somewhere_then_made() {
 async fn h1_get_looks_only_at_memory_and_gives_only_what_is_held() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let id = held.id().clone();
     assert_eq!(a.get(&id).unwrap().instance(), held.instance());
     drop(held);
@@ -57,7 +57,7 @@ async fn h1_get_looks_only_at_memory_and_gives_only_what_is_held() {
 async fn a_sandbox_in_use_outlives_its_ttl_many_times_and_a_warm_one_its_timeout_once() {
     let fleet = Fleet::new();
     let a = fleet.gateway_with("a", |config| config.idle_timeout = Duration::ZERO).await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.world.pass(Duration::from_secs(1_000)).await;
     assert_eq!((held.is_lost(), fleet.yard.instances().len()), (None, 1));
     let id = held.id().clone();
@@ -74,10 +74,11 @@ async fn a_sandbox_in_use_outlives_its_ttl_many_times_and_a_warm_one_its_timeout
 async fn h11_what_is_definitely_gone_is_dropped_and_what_cannot_be_told_is_reused() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let first = a.acquire(session("u", "t")).await.unwrap();
+    let first = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.yard.next(BackendOperation::Inspect, Mishap::Fails);
-    let second = a.acquire(session("u", "t")).await.unwrap();
+    let second = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(first.instance(), second.instance());
+    assert_eq!(first.is_lost(), None);
     fleet.yard.vanish(first.instance());
     let third = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_ne!(first.instance(), third.instance());
@@ -88,7 +89,7 @@ async fn h11_what_is_definitely_gone_is_dropped_and_what_cannot_be_told_is_reuse
 async fn k8_a_tracked_instance_found_condemned_is_dropped_and_its_holders_are_told() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let first = a.acquire(session("u", "t")).await.unwrap();
+    let first = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.yard.change(first.instance(), |info| info.condemned = true);
     let second = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_ne!(first.instance(), second.instance());
@@ -103,12 +104,12 @@ async fn k8_a_tracked_instance_found_condemned_is_dropped_and_its_holders_are_to
 async fn h4_a_sandbox_of_another_session_is_never_handed_out() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let mine = a.acquire(session("u", "t")).await.unwrap();
+    let mine = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let (id, instance) = (mine.id().clone(), mine.instance().clone());
     drop(mine);
     let theirs = SessionKey::new("somebody", "else").unwrap();
     fleet.yard.change(&instance, |info| info.identity.session = Some(theirs));
-    let error = a.acquire(session("u", "t")).await.unwrap_err();
+    let error = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     assert!(matches!(&error, AcquireError::Foreign { whose } if whose.contains("somebody/else")), "{error}");
     assert_eq!(fleet.yard.instances().len(), 1, "nothing was stopped");
     assert_eq!(fleet.store("look").inspect(&id).unwrap(), None, "nothing was left behind");
@@ -119,10 +120,10 @@ async fn h2_a_store_that_does_not_answer_hands_nothing_out_and_a_lost_creation_i
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
     fleet.yard.next(BackendOperation::Create, Mishap::LosesItsAnswer);
-    let error = a.acquire(session("u", "t")).await.unwrap_err();
+    let error = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     assert!(matches!(error, AcquireError::Backend(_)), "{error}");
     assert_eq!(a.status().slots.0, 1, "it may well exist");
-    let found = a.acquire(session("u", "t")).await.unwrap();
+    let found = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(fleet.yard.instances().len(), 1);
     assert_eq!((found.info().creator.clone(), a.status().slots.0), (a.owner().clone(), 1));
 }
@@ -132,7 +133,7 @@ async fn a_lost_creation_that_nobody_asks_for_again_is_disposed_of() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
     fleet.yard.next(BackendOperation::Create, Mishap::LosesItsAnswer);
-    a.acquire(session("u", "t")).await.unwrap_err();
+    fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     fleet.world.pass(Duration::from_secs(120)).await;
     assert_eq!(fleet.yard.instances(), []);
     assert_eq!((a.status().slots.0, a.status().sandboxes.len()), (0, 0));
@@ -142,7 +143,7 @@ async fn a_lost_creation_that_nobody_asks_for_again_is_disposed_of() {
 async fn d6_a_condemned_instance_that_nobody_owns_is_finished_and_never_handed_out() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let mine = a.acquire(session("u", "t")).await.unwrap();
+    let mine = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let info = mine.info().clone();
     let left = leasehold::SandboxInfo {
         id: "sbx-left".parse().unwrap(),
@@ -174,9 +175,11 @@ async fn h3_gateways_that_ask_for_one_session_at_once_get_one_sandbox() {
     assert_eq!(fleet.yard.instances().len(), 1);
     assert_eq!(fleet.yard.calls(BackendOperation::Create), 1);
     assert!(got.iter().all(|held| held.instance() == got[0].instance() && held.id() == got[0].id()));
-    let other = a.acquire(session("u", "another")).await.unwrap();
-    let (one, two) =
-        (a.acquire(Acquire::anonymous()).await.unwrap(), a.acquire(Acquire::anonymous()).await.unwrap());
+    let other = fleet.world.until(a.acquire(session("u", "another"))).await.unwrap();
+    let (one, two) = (
+        fleet.world.until(a.acquire(Acquire::anonymous())).await.unwrap(),
+        fleet.world.until(a.acquire(Acquire::anonymous())).await.unwrap(),
+    );
     let ids = std::collections::BTreeSet::from([got[0].id(), other.id(), one.id(), two.id()]);
     assert_eq!((ids.len(), fleet.yard.instances().len()), (4, 4));
 }
@@ -185,14 +188,14 @@ async fn h3_gateways_that_ask_for_one_session_at_once_get_one_sandbox() {
 async fn h3_another_policy_is_another_sandbox() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let plain = a.acquire(session("u", "t")).await.unwrap();
+    let plain = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let home = HomeDirectory::new(fleet.config().home.unwrap(), "skills_view");
     let view = home.session(&SessionKey::new("u", "t").unwrap()).join("skills_view");
     std::fs::create_dir(&view).unwrap();
     std::fs::write(view.join("skill.md"), "do good").unwrap();
-    let scoped = a.acquire(session("u", "t")).await.unwrap();
+    let scoped = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_ne!((plain.id(), plain.instance()), (scoped.id(), scoped.instance()));
-    let again = a.acquire(session("u", "t")).await.unwrap();
+    let again = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(scoped.instance(), again.instance());
 }
 
@@ -200,8 +203,10 @@ async fn h3_another_policy_is_another_sandbox() {
 async fn h7_the_last_of_two_holders_parks_it_and_letting_go_twice_is_harmless() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let (first, second) =
-        (a.acquire(session("u", "t")).await.unwrap(), a.acquire(session("u", "t")).await.unwrap());
+    let (first, second) = (
+        fleet.world.until(a.acquire(session("u", "t"))).await.unwrap(),
+        fleet.world.until(a.acquire(session("u", "t"))).await.unwrap(),
+    );
     // Lets go, and then its drop does so once more.
     assert_eq!(first.release().await, Parked::StillHeld);
     assert_eq!(a.status().sandboxes[0].holders, 1);
@@ -217,7 +222,7 @@ async fn h9_the_disk_is_used_off_the_threads_that_poll_and_warm_is_asked_before_
     let fleet = Fleet::new();
     let place = Place::new(HomeDirectory::new(fleet.config().home.unwrap(), "skills_view"));
     let a = fleet.builder("a", fleet.config()).home(Arc::new(place.clone())).start().await.unwrap();
-    let made = a.acquire(session("u", "t")).await.unwrap();
+    let made = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.world.settle().await;
     let seen = place.seen();
     assert_eq!(seen.iter().map(|(what, _)| *what).collect::<Vec<_>>(), ["prepare", "lock", "unlock"]);
@@ -225,7 +230,7 @@ async fn h9_the_disk_is_used_off_the_threads_that_poll_and_warm_is_asked_before_
     assert!(seen.iter().all(|(_, thread)| *thread != here), "this runtime polls on one thread alone");
     let id = made.id().clone();
     drop(made);
-    let warm = a.acquire(session("u", "t")).await.unwrap();
+    let warm = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(*warm.id(), id, "warm is asked with exactly the id derived");
     assert_eq!(place.seen().iter().map(|(what, _)| *what).collect::<Vec<_>>(), ["prepare"]);
 }
@@ -237,7 +242,7 @@ async fn h9_an_error_opening_the_lock_surfaces_as_itself() {
     let home = fleet.config().home.unwrap();
     std::fs::create_dir(&home).unwrap();
     std::fs::write(home.join("locks"), "in the way").unwrap();
-    let error = a.acquire(session("u", "t")).await.unwrap_err();
+    let error = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     assert!(matches!(&error, AcquireError::Home(home) if home.path().ends_with("locks")), "{error}");
     assert!(a.status().sandboxes.is_empty() && fleet.yard.instances().is_empty());
 }
@@ -246,7 +251,7 @@ async fn h9_an_error_opening_the_lock_surfaces_as_itself() {
 async fn h9_a_lock_that_another_process_holds_is_waited_for() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let id = a.acquire(session("u", "t")).await.unwrap().id().clone();
+    let id = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap().id().clone();
     fleet.world.pass(Duration::from_secs(50)).await;
     a.destroy(&id).await.unwrap();
     let home = HomeDirectory::new(fleet.config().home.unwrap(), "skills_view");

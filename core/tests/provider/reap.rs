@@ -16,7 +16,7 @@ async fn k9_nothing_is_stopped_before_its_former_user_has_been_told() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
     let id = {
-        let held = a.acquire(session("u", "t")).await.unwrap();
+        let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
         held.id().clone()
     };
     assert!(matches!(a.destroy(&id).await, Err(DestroyError::Refused(Refusal::TooYoung(_)))));
@@ -33,7 +33,7 @@ async fn k3_a_stop_slower_than_the_ttl_keeps_everyone_out_to_its_end() {
         fleet.gateway_with("a", |config| config.stop_deadline = Duration::from_secs(900)).await,
         fleet.gateway("b").await,
     );
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let id = held.id().clone();
     drop(held);
     fleet.world.pass(HORIZON).await;
@@ -55,7 +55,7 @@ async fn k3_a_stop_slower_than_the_ttl_keeps_everyone_out_to_its_end() {
     gate.open();
     stopping.await.unwrap().unwrap();
     assert_eq!(fleet.store("look").inspect(&id).unwrap(), None);
-    let fresh = b.acquire(session("u", "t")).await.unwrap();
+    let fresh = fleet.world.until(b.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(fleet.yard.instances().len(), 1);
     drop(fresh);
 }
@@ -64,7 +64,7 @@ async fn k3_a_stop_slower_than_the_ttl_keeps_everyone_out_to_its_end() {
 async fn k4_a_failed_stop_keeps_it_tracked_and_it_is_finished_later() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let id = held.id().clone();
     drop(held);
     fleet.world.pass(HORIZON).await;
@@ -83,7 +83,7 @@ async fn k4_a_failed_stop_keeps_it_tracked_and_it_is_finished_later() {
 async fn k8_between_condemning_and_stopping_the_lease_is_asked_once_more() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let (id, instance) = (held.id().clone(), held.instance().clone());
     drop(held);
     fleet.world.pass(HORIZON).await;
@@ -108,7 +108,7 @@ async fn k8_between_condemning_and_stopping_the_lease_is_asked_once_more() {
 async fn k6_running_work_pins_it_and_the_idle_clock_starts_when_it_ends() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let running = held.exec(leasehold::Command::new("long")).await.unwrap();
     fleet.world.pass(Duration::from_secs(2_000)).await;
     assert_eq!(held.is_lost(), None);
@@ -124,7 +124,7 @@ async fn k6_running_work_pins_it_and_the_idle_clock_starts_when_it_ends() {
 async fn d2_what_nobody_owns_is_adopted_after_the_grace_and_not_before() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let id = held.id().clone();
     drop(held);
     let report = a.shutdown(leasehold::ShutdownMode::HandOver, Duration::from_secs(10)).await;
@@ -141,8 +141,8 @@ async fn d2_what_nobody_owns_is_adopted_after_the_grace_and_not_before() {
 async fn n2_a_wiped_store_takes_nothing_away_from_those_who_use_it() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
-    let held = a.acquire(session("u", "t")).await.unwrap();
-    let (warm, mut told) = (a.acquire(session("u", "warm")).await.unwrap(), a.events());
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    let (warm, mut told) = (fleet.world.until(a.acquire(session("u", "warm"))).await.unwrap(), a.events());
     let warm_id = warm.id().clone();
     drop(warm);
     for id in [held.id(), &warm_id] {
@@ -165,10 +165,10 @@ async fn n2_a_wiped_store_takes_nothing_away_from_those_who_use_it() {
 async fn g2_at_the_cap_the_oldest_warm_one_goes_and_one_in_use_never() {
     let fleet = Fleet::new();
     let a = fleet.gateway_with("a", |config| config.capacity = Some(2)).await;
-    let warm = a.acquire(session("u", "1")).await.unwrap().instance().clone();
-    let used = a.acquire(session("u", "2")).await.unwrap();
+    let warm = fleet.world.until(a.acquire(session("u", "1"))).await.unwrap().instance().clone();
+    let used = fleet.world.until(a.acquire(session("u", "2"))).await.unwrap();
     fleet.world.pass(HORIZON).await;
-    let third = a.acquire(session("u", "3")).await.unwrap();
+    let third = fleet.world.until(a.acquire(session("u", "3"))).await.unwrap();
     let left: Vec<_> = fleet.yard.instances().into_iter().map(|info| info.instance).collect();
     assert!(!left.contains(&warm) && left.contains(used.instance()) && left.contains(third.instance()));
     let waiting = tokio::spawn({

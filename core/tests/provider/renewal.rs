@@ -37,8 +37,8 @@ async fn n1_it_has_a_thread_of_its_own_and_goes_on_while_nothing_is_reaped() {
         })
         .await;
     assert_eq!(fleet.world.driven(), ["renewal"]);
-    let held = a.acquire(session("u", "t")).await.unwrap();
-    drop(a.acquire(session("u", "warm")).await.unwrap());
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    drop(fleet.world.until(a.acquire(session("u", "warm"))).await.unwrap());
     fleet.world.pass(Duration::from_secs(500)).await;
     assert_eq!((held.is_lost(), fleet.leases_of("a").len()), (None, 2));
 }
@@ -49,7 +49,7 @@ async fn n1_a_call_that_hangs_delays_no_lease_outside_its_chunk() {
     let a = fleet.gateway_with("a", |config| config.capacity = None).await;
     let mut held = Vec::new();
     for _ in 0..1_200 {
-        held.push(a.acquire(Acquire::anonymous()).await.unwrap());
+        held.push(fleet.world.until(a.acquire(Acquire::anonymous())).await.unwrap());
     }
     // The call that has the first of them hangs for good; the others are in another.
     let (gate, ids): (_, Vec<_>) = (Gate::new(), held.iter().map(|held| held.id().clone()).collect());
@@ -69,7 +69,7 @@ async fn n1_a_call_that_hangs_delays_no_lease_outside_its_chunk() {
 async fn n1_ticks_neither_overlap_nor_catch_up_in_a_burst() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let gate = Gate::new();
     fleet.script.next("a", Op::RenewMany, Trouble::Waits(gate.clone()));
     fleet.world.pass(Duration::from_secs(12)).await;
@@ -90,9 +90,9 @@ async fn n1_ticks_neither_overlap_nor_catch_up_in_a_burst() {
 async fn n2_lost_while_warm_is_forgotten_and_lost_in_use_is_told_and_forgotten_by_the_last() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
-    let other = a.acquire(session("u", "t")).await.unwrap();
-    let warm = a.acquire(session("u", "warm")).await.unwrap().id().clone();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    let other = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    let warm = fleet.world.until(a.acquire(session("u", "warm"))).await.unwrap().id().clone();
     for id in [held.id(), &warm] {
         let _ = fleet.store("b").take(id).unwrap();
     }
@@ -113,7 +113,7 @@ async fn n2_lost_while_warm_is_forgotten_and_lost_in_use_is_told_and_forgotten_b
 async fn n2_lapsed_while_it_is_made_is_claimed_again_and_lapsed_while_warm_is_not() {
     let fleet = Fleet::new();
     let a = fleet.gateway_with("a", |config| config.create_deadline = Duration::from_secs(300)).await;
-    let warm = a.acquire(session("u", "warm")).await.unwrap().id().clone();
+    let warm = fleet.world.until(a.acquire(session("u", "warm"))).await.unwrap().id().clone();
     let gate = Gate::new();
     fleet.yard.next(BackendOperation::Create, Mishap::Waits(gate.clone()));
     let asked = ask(&a);
@@ -138,7 +138,7 @@ async fn n2_lapsed_while_it_is_made_is_claimed_again_and_lapsed_while_warm_is_no
 async fn n2_a_lost_that_the_stop_of_this_owner_brings_changes_nothing() {
     let fleet = Fleet::new();
     let a = fleet.gateway_with("a", |config| config.stop_deadline = Duration::from_secs(900)).await;
-    let id = a.acquire(session("u", "t")).await.unwrap().id().clone();
+    let id = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap().id().clone();
     fleet.world.pass(Duration::from_secs(50)).await;
     let (late, stop) = (Gate::new(), Gate::new());
     fleet.script.next("a", Op::RenewMany, Trouble::Waits(late.clone()));
@@ -152,7 +152,8 @@ async fn n2_a_lost_that_the_stop_of_this_owner_brings_changes_nothing() {
     stop.arrived().await;
     late.open();
     fleet.world.pass(Duration::from_secs(15)).await;
-    assert_eq!(a.status().sandboxes[0].state, SandboxState::Stopping);
+    let row = a.status().sandboxes.remove(0);
+    assert_eq!((row.state, row.instance.is_some(), a.status().slots.0), (SandboxState::Stopping, true, 1));
     assert_eq!(fleet.store("look").inspect(&id).unwrap().unwrap().phase, Phase::Teardown);
     stop.open();
     fleet.world.until(stopping).await.unwrap().unwrap();
@@ -163,8 +164,8 @@ async fn n2_a_lost_that_the_stop_of_this_owner_brings_changes_nothing() {
 async fn n3_what_the_store_does_not_say_is_kept_and_tried_again() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
-    let warm = a.acquire(session("u", "warm")).await.unwrap().id().clone();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    let warm = fleet.world.until(a.acquire(session("u", "warm"))).await.unwrap().id().clone();
     fleet.script.cut_off("a");
     fleet.world.pass(Duration::from_secs(25)).await;
     assert_eq!((held.is_lost(), a.status().sandboxes.len()), (None, 2));
@@ -181,8 +182,8 @@ async fn n3_what_the_store_does_not_say_is_kept_and_tried_again() {
 async fn n4_a_lost_whose_renewal_overlapped_a_take_says_nothing_and_is_asked_again_after_it() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
-    let held = a.acquire(session("u", "t")).await.unwrap();
-    let there = b.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
+    let there = fleet.world.until(b.acquire(session("u", "t"))).await.unwrap();
     // The renewal finds the peer's lease, and its answer is late.
     let (answer, take) = (Gate::new(), Gate::new());
     fleet.script.next("a", Op::RenewMany, Trouble::AnswersLate(answer.clone()));
@@ -209,7 +210,7 @@ async fn n4_a_lost_whose_renewal_overlapped_a_take_says_nothing_and_is_asked_aga
 async fn n4_a_peer_that_took_it_right_after_the_take_is_noticed_before_the_hand_out() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let _ = fleet.store("b").take(held.id()).unwrap();
     let (answer, take) = (Gate::new(), Gate::new());
     fleet.script.next("a", Op::RenewMany, Trouble::AnswersLate(answer.clone()));
@@ -218,7 +219,7 @@ async fn n4_a_peer_that_took_it_right_after_the_take_is_noticed_before_the_hand_
     answer.arrived().await;
     let asked = ask(&a);
     take.arrived().await;
-    let there = b.acquire(session("u", "t")).await.unwrap();
+    let there = fleet.world.until(b.acquire(session("u", "t"))).await.unwrap();
     answer.open();
     fleet.world.settle().await;
     let takes = fleet.script.calls("a", Op::Take);
@@ -234,7 +235,7 @@ async fn n4_a_peer_that_took_it_right_after_the_take_is_noticed_before_the_hand_
 async fn n5_a_claim_that_lands_after_what_it_was_for_has_gone_is_undone() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let (id, gate) = (held.id().clone(), Gate::new());
     wipe(&fleet, &id);
     fleet.script.next("a", Op::Claim, Trouble::Waits(gate.clone()));
@@ -251,13 +252,13 @@ async fn n5_a_claim_that_lands_after_what_it_was_for_has_gone_is_undone() {
 async fn n5_a_claim_that_refreshed_what_is_looked_after_is_left() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let (id, gate) = (held.id().clone(), Gate::new());
     wipe(&fleet, &id);
     fleet.script.next("a", Op::Claim, Trouble::Waits(gate.clone()));
     fleet.world.pass(Duration::from_secs(12)).await;
     gate.arrived().await;
-    drop(a.acquire(session("u", "t")).await.unwrap());
+    drop(fleet.world.until(a.acquire(session("u", "t"))).await.unwrap());
     drop(held);
     gate.open();
     fleet.world.settle().await;
@@ -274,7 +275,7 @@ async fn n5_a_claim_that_refreshed_what_is_looked_after_is_left() {
 async fn n6_what_is_warm_and_what_is_being_made_is_renewed_too() {
     let fleet = Fleet::new();
     let a = fleet.gateway_with("a", |config| config.create_deadline = Duration::from_secs(900)).await;
-    let warm = a.acquire(session("u", "warm")).await.unwrap().id().clone();
+    let warm = fleet.world.until(a.acquire(session("u", "warm"))).await.unwrap().id().clone();
     let gate = Gate::new();
     fleet.yard.next(BackendOperation::Create, Mishap::Waits(gate.clone()));
     let asked = tokio::spawn({
@@ -301,13 +302,13 @@ async fn n6_what_is_warm_and_what_is_being_made_is_renewed_too() {
 async fn n7_a_take_whose_reply_was_lost_is_known_by_its_fence_and_starts_the_horizon() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let id = a.acquire(session("u", "t")).await.unwrap().id().clone();
+    let id = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap().id().clone();
     fleet.world.pass(Duration::from_secs(55)).await;
     let old = a.status().sandboxes[0].fence;
     // A peer uses it, and has not been told of the take that follows.
     let _ = fleet.store("b").take(&id).unwrap();
     fleet.script.next("a", Op::Take, Trouble::LosesItsAnswer);
-    a.acquire(session("u", "t")).await.unwrap_err();
+    fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     fleet.world.settle().await;
     let row = a.status().sandboxes.remove(0);
     assert_eq!(row.fence, fleet.store("look").inspect(&id).unwrap().unwrap().fence);
@@ -321,11 +322,11 @@ async fn n7_a_take_whose_reply_was_lost_is_known_by_its_fence_and_starts_the_hor
 async fn n7_a_take_that_takes_effect_after_it_failed_is_known_by_the_next_renewal() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let id = a.acquire(session("u", "t")).await.unwrap().id().clone();
+    let id = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap().id().clone();
     fleet.world.pass(Duration::from_secs(55)).await;
     let gate = Gate::new();
     fleet.script.next("a", Op::Take, Trouble::HappensLate(gate.clone()));
-    a.acquire(session("u", "t")).await.unwrap_err();
+    fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     gate.arrived().await;
     gate.open();
     fleet.world.settle().await;

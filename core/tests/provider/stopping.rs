@@ -16,7 +16,7 @@ const HORIZON: Duration = Duration::from_secs(50);
 
 /// One that is warm and may be reaped.
 async fn warm(fleet: &Fleet, a: &Provider) -> SandboxId {
-    let id = a.acquire(session("u", "t")).await.unwrap().id().clone();
+    let id = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap().id().clone();
     fleet.world.pass(HORIZON).await;
     id
 }
@@ -205,7 +205,7 @@ async fn k5_a_stop_acts_on_the_instance_it_was_decided_for_and_not_on_a_name() {
 async fn k6_one_that_is_held_and_idle_is_reaped_and_its_holders_are_told() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.world.pass(Duration::from_secs(300)).await;
     held.touch();
     fleet.world.pass(Duration::from_secs(590)).await;
@@ -225,7 +225,7 @@ async fn k7_what_cannot_be_found_out_is_neither_handed_out_nor_made_anew_nor_sto
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
     fleet.yard.next(BackendOperation::Discover, Mishap::Fails);
-    let error = a.acquire(session("u", "t")).await.unwrap_err();
+    let error = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     assert!(matches!(error, AcquireError::Backend(_)), "{error}");
     assert_eq!(fleet.yard.calls(BackendOperation::Create), 0);
     assert!(a.status().sandboxes.is_empty() && fleet.leases_of("a").is_empty());
@@ -294,7 +294,7 @@ async fn k8_what_was_condemned_without_permission_is_finished_by_the_owner_of_th
 async fn k9_the_horizon_begins_with_the_answer_that_gave_the_tenure() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
-    let there = a.acquire(session("u", "t")).await.unwrap();
+    let there = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.world.pass(HORIZON).await;
     let (id, gate) = (there.id().clone(), Gate::new());
     fleet.script.next("b", Op::Take, Trouble::AnswersLate(gate.clone()));
@@ -317,7 +317,7 @@ async fn k9_a_take_that_replaced_the_very_fence_known_here_does_not_begin_it_ane
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
     let id = warm(&fleet, &a).await;
-    drop(a.acquire(session("u", "t")).await.unwrap());
+    drop(fleet.world.until(a.acquire(session("u", "t"))).await.unwrap());
     a.destroy(&id).await.unwrap();
 }
 

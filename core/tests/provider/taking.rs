@@ -16,7 +16,7 @@ use crate::yard::{Gate, Mishap};
 async fn h1_get_asks_nobody_and_counts_as_activity() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.world.pass(Duration::from_secs(500)).await;
     fleet.world.journal();
     let found = a.get(held.id()).unwrap();
@@ -32,7 +32,7 @@ async fn h1_get_asks_nobody_and_counts_as_activity() {
 async fn h1_what_is_reserved_for_a_stop_is_not_got() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let gate = Gate::new();
     fleet.yard.next(BackendOperation::Condemn, Mishap::Waits(gate.clone()));
     fleet.world.pass(Duration::from_secs(606)).await;
@@ -49,22 +49,22 @@ async fn h2_nothing_is_asked_of_the_engine_or_handed_out_before_a_take_succeeded
     fleet.world.settle().await;
     fleet.world.journal();
     fleet.script.next("a", Op::Take, Trouble::Fails);
-    let error = a.acquire(session("u", "t")).await.unwrap_err();
+    let error = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     assert!(matches!(error, AcquireError::StoreUnknown(_)), "{error}");
     fleet.world.settle().await;
     let journal = fleet.world.journal();
     assert!(journal.iter().all(|did| did.starts_with("store: ")), "{journal:?}");
     assert!(a.status().sandboxes.is_empty() && fleet.leases_of("a").is_empty());
-    let held = a.acquire(session("u", "t")).await.unwrap();
+    let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     fleet.world.journal();
     // One that is in use here, and one that is warm.
-    let again = a.acquire(session("u", "t")).await.unwrap();
+    let again = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(fleet.world.journal(), ["store: Take", "engine: inspect"], "the look follows the take");
     fleet.script.next("a", Op::Take, Trouble::Fails);
-    a.acquire(session("u", "t")).await.unwrap_err();
+    fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     drop((held, again));
     fleet.script.next("a", Op::Take, Trouble::Fails);
-    a.acquire(session("u", "t")).await.unwrap_err();
+    fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     assert_eq!((fleet.yard.instances().len(), a.status().sandboxes[0].holders), (1, 0));
 }
 
@@ -75,7 +75,7 @@ async fn h2_a_lease_that_a_peer_takes_during_the_look_is_taken_anew() {
         fleet.gateway_with("a", |config| config.backend_deadline = Duration::from_secs(30)).await,
         fleet.gateway("b").await,
     );
-    let first = a.acquire(session("u", "t")).await.unwrap();
+    let first = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     let (id, gate) = (first.id().clone(), Gate::new());
     fleet.yard.next(BackendOperation::Inspect, Mishap::Waits(gate.clone()));
     let asked = tokio::spawn({
@@ -83,7 +83,7 @@ async fn h2_a_lease_that_a_peer_takes_during_the_look_is_taken_anew() {
         async move { a.acquire(session("u", "t")).await }
     });
     gate.arrived().await;
-    let there = b.acquire(session("u", "t")).await.unwrap();
+    let there = fleet.world.until(b.acquire(session("u", "t"))).await.unwrap();
     fleet.world.pass(Duration::from_secs(12)).await;
     assert_eq!(first.is_lost(), Some(LostReason::Taken));
     let takes = fleet.script.calls("a", Op::Take);
@@ -98,7 +98,7 @@ async fn h2_a_lease_that_a_peer_takes_during_the_look_is_taken_anew() {
 async fn h2_a_lease_without_time_left_hands_nothing_out() {
     let fleet = Fleet::new();
     let a = fleet.gateway_with("a", |config| config.backend_deadline = Duration::from_secs(300)).await;
-    drop(a.acquire(session("u", "t")).await.unwrap());
+    drop(fleet.world.until(a.acquire(session("u", "t"))).await.unwrap());
     let gate = Gate::new();
     fleet.yard.next(BackendOperation::Inspect, Mishap::Waits(gate.clone()));
     let asked = tokio::spawn({
@@ -125,7 +125,7 @@ async fn h2_what_was_made_and_cannot_be_handed_out_is_stopped_by_its_lease_or_pa
     let mut told = a.events();
     fleet.yard.next(BackendOperation::WaitReady, Mishap::Fails);
     fleet.world.journal();
-    a.acquire(session("u", "t")).await.unwrap_err();
+    fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     assert_eq!(fleet.yard.instances(), []);
     let journal = fleet.world.journal();
     let at = |what: &str| journal.iter().position(|did| did == what).unwrap();
@@ -135,11 +135,11 @@ async fn h2_what_was_made_and_cannot_be_handed_out_is_stopped_by_its_lease_or_pa
     assert_eq!((a.status().sandboxes.len(), a.status().slots.0), (0, 0));
     // Where the store can't say, it is parked: tracked, leased, found by the next.
     fleet.script.next("a", Op::Renew, Trouble::Fails);
-    let error = a.acquire(session("u", "t")).await.unwrap_err();
+    let error = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap_err();
     assert!(matches!(error, AcquireError::StoreUnknown(_)), "{error}");
     assert_eq!((fleet.yard.instances().len(), a.status().sandboxes[0].state), (1, SandboxState::Warm));
     let mut told = a.events();
-    let next = a.acquire(session("u", "t")).await.unwrap();
+    let next = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
     assert_eq!(fleet.yard.instances()[0].instance, *next.instance());
     assert!(matches!(told.try_next(), Some(Event::Acquired { path: AcquirePath::Reclaimed, .. })));
 }
@@ -149,7 +149,7 @@ async fn h5_an_acquire_that_meets_a_stop_here_waits_for_it_and_begins_again() {
     let fleet = Fleet::new();
     let a = fleet.gateway("a").await;
     let (id, old) = {
-        let held = a.acquire(session("u", "t")).await.unwrap();
+        let held = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap();
         (held.id().clone(), held.instance().clone())
     };
     fleet.world.pass(Duration::from_secs(50)).await;
@@ -181,7 +181,7 @@ async fn h5_an_acquire_that_meets_a_stop_here_waits_for_it_and_begins_again() {
 async fn h5_an_acquire_that_meets_a_stop_of_a_peer_waits_for_it() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
-    let id = a.acquire(session("u", "t")).await.unwrap().id().clone();
+    let id = fleet.world.until(a.acquire(session("u", "t"))).await.unwrap().id().clone();
     fleet.world.pass(Duration::from_secs(50)).await;
     let gate = Gate::new();
     fleet.yard.next(BackendOperation::Destroy, Mishap::Waits(gate.clone()));
@@ -233,7 +233,7 @@ async fn h8_the_lease_comes_first_and_what_was_made_is_looked_at_once_more() {
 async fn h8_what_was_found_and_is_condemned_by_the_second_look_is_not_handed_out() {
     let fleet = Fleet::new();
     let (a, b) = (fleet.gateway("a").await, fleet.gateway("b").await);
-    let there = b.acquire(session("u", "t")).await.unwrap();
+    let there = fleet.world.until(b.acquire(session("u", "t"))).await.unwrap();
     let gate = Gate::new();
     fleet.yard.next(BackendOperation::WaitReady, Mishap::AnswersLate(gate.clone()));
     let asked = tokio::spawn({

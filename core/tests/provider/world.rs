@@ -137,9 +137,13 @@ impl World {
     pub(crate) async fn until<T>(&self, done: impl Future<Output = T>) -> T {
         let mut done = std::pin::pin!(done);
         for _ in 0..36_000 {
-            let now = std::future::poll_fn(|cx| Poll::Ready(done.as_mut().poll(cx))).await;
-            if let Poll::Ready(answer) = now {
-                return answer;
+            // Time stands still as long as anything goes on without it.
+            for _ in 0..2 {
+                let now = std::future::poll_fn(|cx| Poll::Ready(done.as_mut().poll(cx))).await;
+                if let Poll::Ready(answer) = now {
+                    return answer;
+                }
+                self.settle().await;
             }
             self.pass(Duration::from_millis(100)).await;
         }
