@@ -8,7 +8,7 @@ use tokio::sync::{OnceCell, Semaphore, watch};
 use super::env::{Env, ThreadedEnv};
 use super::event::EventLog;
 use super::home::{Home, HomeDirectory, HomeError};
-use super::inner::{Inner, Stage};
+use super::inner::{Inner, Running, Stage};
 use super::keys::KeyLocks;
 use super::pause::Pause;
 use super::planted::Guards;
@@ -160,6 +160,7 @@ impl ProviderBuilder {
             events: EventLog::new(),
             pause,
             stage: watch::channel(Stage::Running).0,
+            loops: Default::default(),
             renewed_at: 0.into(),
             ended: watch::channel(None).0,
         };
@@ -191,12 +192,12 @@ impl ProviderBuilder {
                 "the leases are seen by this process alone: no other gateway can be kept off its sandboxes"
             );
         }
-        let renewal = Box::pin(renewal::run(Arc::clone(inner)));
+        let renewal = Box::pin(renewal::run(Running::new(inner, Stage::Over), Arc::clone(inner)));
         inner.env.drive("renewal", renewal).map_err(|cause| {
             let text = "a thread of the provider could not be started; raise the limit on threads";
             StartError::Host(crate::StoreError::new(crate::ErrorKind::Full, text).with_source(cause))
         })?;
-        inner.env.spawn(Box::pin(reaper::run(Arc::clone(inner))));
+        inner.env.spawn(Box::pin(reaper::run(Running::new(inner, Stage::Closing), Arc::clone(inner))));
         Ok(provider)
     }
 }

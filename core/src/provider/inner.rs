@@ -5,7 +5,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -46,9 +46,32 @@ pub(super) struct Inner {
     pub(super) stops: Arc<Semaphore>,
     /// Tells the loops to end: the reaper first, the renewal last.
     pub(super) stage: watch::Sender<Stage>,
+    /// How many of the loops that tidy up run, and how many of those that renew.
+    pub(super) loops: [AtomicUsize; 2],
     /// When the last renewal that the store answered was sent, in nanoseconds of the lease clock; zero before the first.
     pub(super) renewed_at: AtomicU64,
     pub(super) ended: watch::Sender<Option<ShutdownReport>>,
+}
+
+/// One of a provider's loops, for as long as it runs: the end waits for what its last round still does.
+pub(super) struct Running {
+    inner: Arc<Inner>,
+    ends_at: Stage,
+}
+
+impl Running {
+    /// A loop that ends when the provider has come to `ends_at`.
+    pub(super) fn new(inner: &Arc<Inner>, ends_at: Stage) -> Self {
+        inner.count(ends_at).fetch_add(1, Ordering::SeqCst);
+        Self { inner: Arc::clone(inner), ends_at }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.inner.count(self.ends_at).fetch_sub(1, Ordering::SeqCst);
+        self.inner.registry.calmer.notify_waiters();
+    }
 }
 
 /// How far a provider is in its life.
@@ -64,6 +87,16 @@ pub(super) enum Stage {
 impl Inner {
     pub(super) fn now(&self) -> Moment {
         self.env.now()
+    }
+
+    fn count(&self, ends_at: Stage) -> &AtomicUsize {
+        let [tidying, renewing] = &self.loops;
+        if ends_at == Stage::Over { renewing } else { tidying }
+    }
+
+    /// Whether every loop that ends at `stage` has ended, its last round too.
+    pub(super) fn has_ended(&self, stage: Stage) -> bool {
+        self.count(stage).load(Ordering::SeqCst) == 0
     }
 
     /// Waits until the provider has come to `stage`.

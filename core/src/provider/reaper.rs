@@ -7,7 +7,7 @@ use std::sync::Arc;
 use futures_util::FutureExt;
 
 use super::event::Event;
-use super::inner::{Inner, Stage, panic_text};
+use super::inner::{Inner, Running, Stage, panic_text};
 use super::planted::Planted;
 use crate::{
     BackendOperation, ClaimOutcome, InstanceId, Intent, Lease, Moment, Reach, SandboxId, SandboxInfo, Seen,
@@ -20,7 +20,7 @@ pub(super) struct Watched {
 }
 
 /// Tidies up until the provider begins to close.
-pub(super) async fn run(inner: Arc<Inner>) {
+pub(super) async fn run(_running: Running, inner: Arc<Inner>) {
     let mut watched = Watched::default();
     let mut next_look = inner.now();
     loop {

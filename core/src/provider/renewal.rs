@@ -8,7 +8,7 @@ use futures_util::FutureExt;
 use futures_util::stream::{self, StreamExt};
 
 use super::event::Event;
-use super::inner::{Inner, Stage, panic_text};
+use super::inner::{Inner, Running, Stage, panic_text};
 use super::registry::Asked;
 use crate::StoreError;
 
@@ -20,7 +20,7 @@ const AT_ONCE: usize = 4;
 const CLAIMS_AT_ONCE: usize = 16;
 
 /// Renews until the provider is over.
-pub(super) async fn run(inner: Arc<Inner>) {
+pub(super) async fn run(_running: Running, inner: Arc<Inner>) {
     let interval = inner.config.ownership.renewal_interval();
     // Gateways that start together don't renew together for ever.
     let share = (inner.env.random() % 1_000) as u32;

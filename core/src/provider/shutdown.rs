@@ -82,11 +82,14 @@ impl Inner {
         if mode == ShutdownMode::StopMine {
             report.stopped = self.stop_all(work_ends).await;
         }
-        self.calm(work_ends, || self.registry.stops() == 0).await;
+        // What the reaper has just claimed is handed over like the rest.
+        self.calm(work_ends, || self.registry.stops() == 0 && self.has_ended(Stage::Closing)).await;
         report.stopping = self.registry.stops();
         self.release_all(end, &mut report).await;
         self.registry.forget_all();
         self.stage.send_replace(Stage::Over);
+        // A claim of the last renewal may still bring a lease that has to go again, so the store is closed after it.
+        self.calm(end, || self.has_ended(Stage::Over)).await;
         let left = end.since(self.now()).max(Duration::from_millis(1));
         let close = pin!(self.store.close(left));
         report.store_closed = match select(close, self.env.sleep(left)).await {
