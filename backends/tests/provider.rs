@@ -1,5 +1,7 @@
 //! The process backend under the provider that it is made for: two gateways, one host, real sandboxes.
 
+#![cfg(target_os = "linux")]
+
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;

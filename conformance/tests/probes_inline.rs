@@ -11,9 +11,7 @@ use leasehold::{
     OwnershipStore, Reach, ReleaseOutcome, RenewOutcome, SandboxId, StoreError, TakeOutcome, Ttl,
 };
 use leasehold_conformance::case::{Check, Stop};
-use leasehold_conformance::facade::{
-    Call, Flavour, blocking_calls, no_operation_of, no_operation_on_polling_threads,
-};
+use leasehold_conformance::facade::{Call, Flavour, blocking_calls, prove_by_system_calls, prove_by_threads};
 use leasehold_conformance::probes::{FileProbe, LockProbe, SleepProbe, SocketProbe, SqliteProbe};
 use leasehold_conformance::{Harness, Kit, not_run};
 use leasehold_gate as gate;
@@ -156,12 +154,12 @@ fn operations() -> Vec<&'static str> {
 
 fn by_system_calls(harness: &dyn Harness, here: &[&'static str]) -> Check {
     let kit = Kit::new(harness, 1)?;
-    no_operation_of(&kit, &|store| Ok(Inline::shared(here, Arc::from(store))))
+    prove_by_system_calls(&kit, &|store| Ok(Inline::shared(here, Arc::from(store))))
 }
 
 fn by_threads(harness: &dyn Harness, here: &[&'static str]) -> Check {
     let kit = Kit::new(harness, 1)?;
-    no_operation_on_polling_threads(&kit, &|store| Ok(Inline::shared(here, Arc::from(store))))
+    prove_by_threads(&kit, &|store| Ok(Inline::shared(here, Arc::from(store))))
 }
 
 /// The operations that blocked, in order and each as often as it did.

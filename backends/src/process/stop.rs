@@ -74,7 +74,8 @@ impl Engine {
             Step::Done(None) => return Ok(Step::Done(Finished::Removed)),
             Step::Done(Some(locked)) => locked,
         };
-        // Under the lock nobody starts a command, so what is not there now never will be.
+        // Under the lock nobody starts a command; and what a dying process started while the last look went by, and was
+        // missed by it, is seen by this one.
         if !Members::find_again(self, &kept.record, before)?.is_empty() {
             return Ok(Step::Done(Finished::NotYet));
         }

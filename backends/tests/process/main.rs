@@ -1,5 +1,7 @@
 //! The process backend, with real processes that are really killed.
 
+#![cfg(target_os = "linux")]
+
 mod crash;
 mod damage;
 mod exec;

@@ -102,8 +102,14 @@ impl Root {
 
 impl Drop for Root {
     fn drop(&mut self) {
-        for pid in self.processes() {
-            kill(pid);
+        // One that was about to start another when it was killed shows at the next look.
+        let patience = Deadline::after(PATIENCE);
+        loop {
+            let left = self.processes();
+            if left.is_empty() || patience.passed() {
+                return;
+            }
+            left.into_iter().for_each(kill);
         }
     }
 }

@@ -72,7 +72,7 @@ impl Call {
     /// How long a close may take; never reached where all is well.
     const CLOSE: Duration = Duration::from_secs(20);
 
-    /// Its name, and that of the operation of a sync store that it comes down to.
+    /// The name of the operation, which the intents of a claim have in common.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

@@ -8,7 +8,7 @@
 //! | you want to | use |
 //! | --- | --- |
 //! | have a store proved | [`conformance_suite!`](crate::conformance_suite), which has these cases with the feature `facade`, or [`facade_suite!`](crate::facade_suite), which has these alone |
-//! | have an [`AsyncOwnershipStore`](leasehold::AsyncOwnershipStore) of your own proved | [`no_operation_of`] and [`no_operation_on_polling_threads`] |
+//! | have an [`AsyncOwnershipStore`](leasehold::AsyncOwnershipStore) of your own proved | [`prove_by_system_calls`] and [`prove_by_threads`] |
 //! | know which operation blocks | [`blocking_calls`] |
 //!
 //! `LEASEHOLD_ROUNDS` says how often each case is played on each flavour: once, unless it is set.
@@ -33,7 +33,7 @@ mod staged;
 
 pub use call::Call;
 pub use flavour::Flavour;
-pub use offloading::{Make, blocking_calls, no_operation_of, no_operation_on_polling_threads};
+pub use offloading::{Make, blocking_calls, prove_by_system_calls, prove_by_threads};
 
 pub(crate) use cancel::{
     a_tenure_that_comes_too_late_is_released, dropped_at_every_poll,

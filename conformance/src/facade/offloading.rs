@@ -25,20 +25,36 @@ fn offloaded(store: Box<dyn OwnershipStore>) -> Result<Arc<dyn AsyncOwnershipSto
 
 /// No operation of the facade makes a call that blocks the thread that polls it.
 pub(crate) fn no_operation_blocks(kit: &Kit<'_>) -> Check {
-    no_operation_of(kit, &offloaded)
+    prove_by_system_calls(kit, &offloaded)
 }
 
 /// No operation of the facade runs on a thread of the runtime, whether or not it makes a system call there.
 pub(crate) fn no_operation_runs_where_tasks_are_polled(kit: &Kit<'_>) -> Check {
-    no_operation_on_polling_threads(kit, &offloaded)
+    prove_by_threads(kit, &offloaded)
 }
 
 /// Proves that no operation of the async store that `make` makes blocks a polling thread, on either flavour of the runtime:
 /// O1 by system calls, for whoever brings an [`AsyncOwnershipStore`] of their own.
 ///
+/// ```
+/// use std::sync::Arc;
+/// use leasehold::{OffloadConfig, Offloaded};
+/// use leasehold_conformance::Kit;
+/// use leasehold_conformance::case::Stop;
+/// use leasehold_conformance::facade::prove_by_system_calls;
+/// use leasehold_conformance::probes::FileProbe;
+///
+/// # fn main() -> Result<(), Stop> {
+/// let kit = Kit::new(&FileProbe, 1)?;
+/// // In place of `Offloaded`, a facade of your own.
+/// let proved = prove_by_system_calls(&kit, &|store| Ok(Arc::new(Offloaded::new(store, OffloadConfig::default())?)));
+/// assert!(matches!(proved, Ok(()) | Err(Stop::NotRun(_))), "{proved:?}");
+/// # Ok(()) }
+/// ```
+///
 /// # Errors
 /// [`Stop::Failed`], naming every operation that blocked and what it called; [`Stop::NotRun`] where there is no gate.
-pub fn no_operation_of(kit: &Kit<'_>, make: &Make<'_>) -> Check {
+pub fn prove_by_system_calls(kit: &Kit<'_>, make: &Make<'_>) -> Check {
     gate::require().map_err(|why| Stop::NotRun(why.to_string()))?;
     for round in 0..rounds()? {
         for flavour in Flavour::ALL {
@@ -93,7 +109,7 @@ pub fn blocking_calls(
 ///
 /// # Errors
 /// [`Stop::Failed`], naming the operations that did, or that never reached the store.
-pub fn no_operation_on_polling_threads(kit: &Kit<'_>, make: &Make<'_>) -> Check {
+pub fn prove_by_threads(kit: &Kit<'_>, make: &Make<'_>) -> Check {
     for round in 0..rounds()? {
         for flavour in Flavour::ALL {
             let stage = Stage::new();

@@ -38,7 +38,7 @@ struct Acts {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// Every call, in the order in which they came.
-    pub(super) calls: Vec<Seen1>,
+    pub(super) calls: Vec<SeenCall>,
     /// How many calls are inside right now.
     pub(super) inside: usize,
     /// How many were at once, at most.
@@ -53,7 +53,7 @@ pub(super) struct Seen {
 
 /// One call, as the store saw it.
 #[derive(Clone, Debug)]
-pub(super) struct Seen1 {
+pub(super) struct SeenCall {
     pub(super) operation: &'static str,
     pub(super) id: Option<SandboxId>,
     pub(super) thread: ThreadId,
@@ -132,7 +132,7 @@ impl Stage {
         id: Option<&SandboxId>,
         effect: impl FnOnce() -> T,
     ) -> T {
-        let call = Seen1 { operation, id: id.cloned(), thread: thread::current().id() };
+        let call = SeenCall { operation, id: id.cloned(), thread: thread::current().id() };
         self.seen.send_modify(|seen| {
             seen.calls.push(call);
             seen.inside += 1;
