@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) outage: Option<Outage>,
     /// A handle has met an outage and never got over it.
     pub(super) broken: bool,
+    /// How many rows there have to be for the next sweep.
+    pub(super) sweep_at: usize,
     /// How many changes there were in all.
     pub(super) writes: u64,
     /// How often each row was changed, so that a race can be seen.

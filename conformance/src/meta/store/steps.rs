@@ -293,9 +293,12 @@ impl FaultyStore {
         }
     }
 
-    /// Forgets what ran out, whenever a record is about to be added.
+    /// Forgets what ran out, now and then when a record is about to be added.
     pub(super) fn sweep(&self, state: &mut State) {
-        if self.has(Fault::ExpiredPileUp) || self.has(Fault::StorageGrows) {
+        if self.has(Fault::ExpiredPileUp)
+            || self.has(Fault::StorageGrows)
+            || state.rows.len() < state.sweep_at
+        {
             return;
         }
         let (now, boot) = (self.now(), self.clock.boot());
@@ -313,6 +316,8 @@ impl FaultyStore {
             self.remember(state, &key, &id, Fault::FenceForgottenOnExpiry);
             state.rows.remove(&key);
         }
+        // Not before there are as many again, since each sweep reads every record.
+        state.sweep_at = 2 * state.rows.len() + 32;
     }
 
     pub(super) fn bring_about_pending(&self, state: &mut Held<'_>) -> Result<(), StoreError> {
