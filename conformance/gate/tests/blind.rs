@@ -73,35 +73,6 @@ fn the_self_test_notices_the_lost_row_of_its_own_canary() {
     assert!(why.contains("pread64"), "{why}");
 }
 
-/// A new fault has to say here how it is noticed, or this does not compile.
-fn is_noticed(fault: Fault) -> bool {
-    match fault {
-        Fault::NeverArmed | Fault::WrongThread | Fault::LeftArmed | Fault::LostRow(_) => {
-            faults::with(fault, faults::self_test).is_err()
-        }
-        // Not a way to go blind: calls are seen, and answered by nobody.
-        Fault::Dry => {
-            let work = || gate::during(|| std::fs::metadata("/"));
-            let (answer, violations) = faults::with(fault, work);
-            answer.is_err() && violations.len() == 1
-        }
-    }
-}
-
-#[test]
-fn every_fault_of_the_engine_is_noticed() {
-    if !gate_is_here() {
-        return;
-    }
-    let of_the_canary = u64::from(gate::calls::find("pread64").expect("a row").number);
-    let all =
-        [Fault::NeverArmed, Fault::WrongThread, Fault::LeftArmed, Fault::LostRow(of_the_canary), Fault::Dry];
-    for fault in all {
-        assert!(is_noticed(fault), "nobody noticed {fault:?}");
-        the_next_one_works();
-    }
-}
-
 /// For each row that a canary stands for, the canary fails without it. (For all the others see `rows.rs`.)
 #[test]
 fn canaries_notice_lost_rows() {
