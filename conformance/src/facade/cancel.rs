@@ -1,14 +1,16 @@
 //! O3 and O4: deadlines, callers who left, and tenures that nobody is left to receive.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use leasehold::{
     AsyncOwnershipStore, ErrorKind, Fence, Intent, OffloadConfig, Phase, Replaced, Stage as Stretch,
+    StoreError,
 };
 
-use super::scene::{Scene, calm, claimed, play, taken};
+use super::scene::{ByHand, Scene, calm, claimed, play, taken};
 use super::stage::Act;
-use super::{Call, SHORT};
+use super::{Call, SHORT, TRIES};
 use crate::case::{Check, Stop, must};
 use crate::kit::Kit;
 
@@ -18,12 +20,9 @@ pub(crate) fn past_its_deadline_a_call_is_a_timeout_and_goes_on(kit: &Kit<'_>) -
         let mine = scene.id("mine");
         let fence = taken(&scene.mine, &mine).await?;
         scene.stage.set(&mine, Act::HoldBefore);
-        match scene.ask(Call::Release, &mine, fence).done().await {
-            Err(e) if e.kind() == ErrorKind::Timeout && e.stage() == Some(Stretch::Reply) => {
-                must(e.may_have_happened(), "an error that says the release may still happen", e)?;
-            }
-            other => return Err(Stop::failed("Timeout, waiting for the reply", other)),
-        }
+        let timeout = begun_and_timed_out(|| scene.ask(Call::Release, &mine, fence)).await?;
+        must(timeout.may_have_happened(), "an error that says the release may still happen", timeout)?;
+        scene.stage.until("the release is held", |seen| seen.held == 1).await?;
         scene.must_hold(&mine, fence, "nothing was released yet").await?;
         scene.stage.open();
         scene.stage.until("the release goes on to its end", |seen| seen.inside == 0).await?;
@@ -31,14 +30,27 @@ pub(crate) fn past_its_deadline_a_call_is_a_timeout_and_goes_on(kit: &Kit<'_>) -
     })
 }
 
+/// Asks until a call had begun by its deadline, and brings its Timeout. One that had not is never called, so that nothing comes
+/// of asking again.
+async fn begun_and_timed_out<T: Debug>(
+    ask: impl Fn() -> ByHand<Result<T, StoreError>>,
+) -> Result<StoreError, Stop> {
+    for _ in 0..TRIES {
+        match ask().done().await {
+            Err(e) if e.kind() == ErrorKind::Timeout && e.stage() == Some(Stretch::Reply) => return Ok(e),
+            Err(e) if e.kind() == ErrorKind::Timeout && e.stage() == Some(Stretch::Pool) => {}
+            other => return Err(Stop::failed("Timeout of a call that is held", other)),
+        }
+    }
+    Err(Stop::failed(format!("a call that begins within {SHORT:?}, in {TRIES} tries"), "none"))
+}
+
 /// A tenure that comes after its caller's deadline is released again.
 pub(crate) fn a_tenure_that_comes_too_late_is_released(kit: &Kit<'_>) -> Check {
     play(kit, OffloadConfig { workers: 1, deadline: SHORT, ..calm() }, |scene| async move {
         let late = scene.id("late");
         scene.stage.set(&late, Act::HoldAfter);
-        let answer = scene.take("late").done().await;
-        let timed_out = matches!(&answer, Err(e) if e.kind() == ErrorKind::Timeout);
-        must(timed_out, "Timeout", answer)?;
+        begun_and_timed_out(|| scene.take("late")).await?;
         scene.stage.until("the effect is there and its answer is not", |seen| seen.held == 1).await?;
         must(scene.look(&late).await?.is_some(), "the effect of the take", "none")?;
         scene.stage.open();
@@ -70,8 +82,7 @@ pub(crate) fn what_had_not_begun_is_never_called(kit: &Kit<'_>) -> Check {
     })?;
     play(kit, OffloadConfig { workers: 1, max_stuck: 0, deadline: SHORT, ..calm() }, |scene| async move {
         scene.stage.set(&scene.id("first"), Act::HoldBefore);
-        let mut first = scene.take("first");
-        first.must_wait()?;
+        begun_and_timed_out(|| scene.take("first")).await?;
         scene.stage.until("the worker is held", |seen| seen.held == 1).await?;
         match scene.take("late").done().await {
             Err(e) if e.kind() == ErrorKind::Timeout && e.stage() == Some(Stretch::Pool) => {

@@ -6,7 +6,7 @@ use leasehold::{
 
 use super::scene::{calm, claimed, eventually, play, taken};
 use super::stage::Act;
-use super::{Call, SHORT};
+use super::{Call, SHORT, TRIES};
 use crate::case::{Check, Stop, must};
 use crate::kit::Kit;
 
@@ -40,7 +40,7 @@ pub(crate) fn a_lost_worker_is_replaced_so_often_and_no_more(kit: &Kit<'_>) -> C
     play(kit, config, move |scene| async move {
         scene.stage.set_all(Act::HoldBefore);
         // One after the other, each until its deadline; a machine that is slow to seat the spare needs one more.
-        for n in 0..100 {
+        for n in 0..TRIES {
             if scene.stage.seen().held == 3 {
                 break;
             }
