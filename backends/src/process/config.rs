@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use leasehold::Namespace;
 
+use crate::environment::check_environment;
+
 /// What the sandboxes of a [`ProcessBackend`](super::ProcessBackend) have in common.
 ///
 /// ```
@@ -178,19 +180,6 @@ impl ProcessConfig {
         }
         Ok(())
     }
-}
-
-/// Whether a process can be given these variables; names the first that it can't, and never its value.
-pub(super) fn check_environment(environment: &BTreeMap<String, String>) -> Result<(), String> {
-    for (name, value) in environment {
-        if name.is_empty() || name.contains(['=', '\0']) {
-            return Err(format!("a variable can't be named {name:?}"));
-        }
-        if value.contains('\0') {
-            return Err(format!("the value of variable {name} has a NUL byte"));
-        }
-    }
-    Ok(())
 }
 
 impl fmt::Debug for ProcessConfig {

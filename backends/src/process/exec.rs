@@ -14,7 +14,6 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process_group};
 use tokio::sync::Notify;
 
-use super::config::check_environment;
 use super::engine::{Engine, Step, missing};
 use super::error::failed;
 use super::files;
@@ -25,6 +24,7 @@ use super::reaper;
 use super::runner::Runner;
 use super::spawn;
 use super::threads;
+use crate::environment::check_environment;
 
 /// A command that runs in a sandbox, looked after by a thread of its own.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use leasehold::{BackendError, BackendErrorKind, Condition, Endpoint, Mount, Sand
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use super::config::{ReadyCheck, check_environment};
+use super::config::ReadyCheck;
 use super::engine::{Engine, Step};
 use super::error::failed;
 use super::files;
@@ -24,6 +24,7 @@ use super::name::{self, InstanceName};
 use super::place::Kept;
 use super::proc;
 use super::record::{ProcessId, Record};
+use crate::environment::check_environment;
 
 /// The variable that every process of an instance is started with; its value is the instance.
 pub(super) const MARKER: &str = "LEASEHOLD_INSTANCE";
