@@ -7,7 +7,7 @@ use leasehold::{BootClock, Clock, Moment, SandboxId};
 
 use super::{Hold, Row};
 use crate::measure::Work;
-use crate::town::Town;
+use crate::town::{Bare, Town};
 
 /// Sandboxes of a small gateway and of a very large one.
 const FEW: usize = 1_000;
@@ -27,6 +27,20 @@ pub(super) fn rows() -> Result<Vec<Row>, String> {
             floor_name: "100 ticks with 1,000",
             hold: Hold::AtMost(1.2),
             floor: ticks(Town::new(FEW, false)?, MANY / FEW),
+            ours: ticks(Town::new(MANY, false)?, 1),
+        },
+        Row {
+            name: "bare row renewed, 100,000",
+            floor_name: "100 times one of 1,000",
+            hold: Hold::None,
+            floor: bare(FEW, MANY / FEW)?,
+            ours: bare(MANY, 1)?,
+        },
+        Row {
+            name: "renewal tick, 100,000 leases",
+            floor_name: "bare row renewed, 100,000",
+            hold: Hold::None,
+            floor: bare(MANY, 1)?,
             ours: ticks(Town::new(MANY, false)?, 1),
         },
         Row {
@@ -82,6 +96,16 @@ fn ticks(town: Town, times: usize) -> Work {
             town.tick();
         }
     })
+}
+
+/// What a renewal costs that only clones the ids, hands them over and writes down the answers.
+fn bare(size: usize, times: usize) -> Result<Work, String> {
+    let mut row = Bare::new(size)?;
+    Ok(Box::new(move |n| {
+        for _ in 0..n * times as u64 {
+            row.tick();
+        }
+    }))
 }
 
 fn acquire() -> Result<Work, String> {

@@ -23,6 +23,11 @@ impl Engine {
         Self { namespace, next: 0.into(), by_instance: Mutex::default(), by_id: Mutex::default() }
     }
 
+    pub(super) fn forget(&self) {
+        *self.by_instance.lock() = HashMap::new();
+        *self.by_id.lock() = HashMap::new();
+    }
+
     fn missing() -> BackendError {
         BackendError::new(BackendErrorKind::Missing, "no such instance")
     }

@@ -1,6 +1,7 @@
 //! A gateway with as many sandboxes as are asked for, in a world whose time passes on command and whose store and engine
 //! answer at once, so that what is measured is the provider alone.
 
+mod bare;
 mod engine;
 mod leases;
 mod world;
@@ -13,6 +14,7 @@ use leasehold::{
 };
 use tokio::runtime::{Builder, Runtime};
 
+pub use self::bare::Bare;
 use self::engine::Engine;
 use self::leases::Yes;
 use self::world::World;
@@ -22,6 +24,7 @@ pub struct Town {
     runtime: Runtime,
     world: World,
     provider: Provider,
+    engine: Arc<Engine>,
     held: Vec<Sandbox>,
 }
 
@@ -61,12 +64,13 @@ impl Town {
         config.adopt_interval = never;
         config.reap_interval = if reaping { REAP } else { never };
         let clock = Arc::clone(&world.clock);
+        let engine = Arc::new(Engine::new());
         let store = Yes { owner: OwnerId::generate(), ttl: ownership.ttl(), clock };
-        let builder = Provider::builder(config, Arc::new(store), Arc::new(Engine::new()))
+        let builder = Provider::builder(config, Arc::new(store), Arc::clone(&engine) as _)
             .env(Arc::new(world.clone()))
             .home(Arc::new(world::NoHome));
         let provider = runtime.block_on(builder.start()).map_err(|e| e.to_string())?;
-        let mut town = Self { runtime, world, provider, held: Vec::with_capacity(sandboxes) };
+        let mut town = Self { runtime, world, provider, engine, held: Vec::with_capacity(sandboxes) };
         for n in 0..sandboxes {
             town.held.push(town.acquire(&format!("thread-{n}"))?);
         }
@@ -97,5 +101,16 @@ impl Town {
     #[must_use]
     pub fn ids(&self) -> Vec<SandboxId> {
         self.held.iter().map(|held| held.id().clone()).collect()
+    }
+
+    /// Lets go of all of them: they stay warm, and the provider tracks them as before.
+    pub fn let_all_go(&mut self) {
+        self.held = Vec::new();
+    }
+
+    /// Makes the engine forget what it made, so that what is left in memory is the provider's. Nothing can be acquired
+    /// again after that.
+    pub fn forget_engine(&self) {
+        self.engine.forget();
     }
 }

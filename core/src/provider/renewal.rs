@@ -9,8 +9,7 @@ use futures_util::stream::{self, StreamExt};
 
 use super::event::Event;
 use super::inner::{Inner, Running, Stage, panic_text};
-use super::registry::Asked;
-use crate::StoreError;
+use super::registry::{Asked, Heard};
 
 /// How many leases one call renews.
 const CHUNK: usize = 1_000;
@@ -72,26 +71,15 @@ impl Inner {
         let sent = self.now();
         let ids = chunk.iter().map(|asked| asked.id.clone()).collect();
         let answers = self.store.renew_many(ids).await;
-        let mut heard = Vec::with_capacity(chunk.len());
-        let mut unknown = Vec::new();
-        let mut failure: Option<StoreError> = None;
-        for (asked, answer) in chunk.into_iter().zip(answers) {
-            match answer {
-                Ok(outcome) => heard.push((asked, outcome)),
-                Err(error) => {
-                    failure.get_or_insert(error);
-                    unknown.push(asked);
-                }
-            }
-        }
-        if !heard.is_empty() {
+        if answers.iter().any(Result::is_ok) {
             self.renewed_at.fetch_max(sent.as_nanos(), Ordering::Relaxed);
         }
+        let Heard { follows, unknown, failure } =
+            self.registry.renewed_all(chunk, answers, self.now(), self.env.awake());
         if let Some(error) = failure {
             // One word for the chunk, not one for each of a thousand.
             self.events.tell(Event::StoreUnknown { doing: "renewing", error });
         }
-        let follows = self.registry.renewed_all(heard, self.now(), self.env.awake());
         stream::iter(follows)
             .for_each_concurrent(CLAIMS_AT_ONCE, async |(asked, follow)| self.follow(&asked, follow).await)
             .await;

@@ -51,8 +51,8 @@ impl Registry {
             {
                 return Begin::Stopping(reservation.ended.subscribe());
             }
-            if entry.identity != *identity {
-                return Begin::Foreign(Box::new(entry.identity.clone()));
+            if entry.rest.identity != *identity {
+                return Begin::Foreign(Box::new(entry.rest.identity.clone()));
             }
             debug_assert!(!entry.acquiring, "acquires of one id wait for each other");
         }
@@ -70,7 +70,7 @@ impl Registry {
         self.with_entry(id, |entry| {
             entry.takes += 1;
             entry.take_in_flight = true;
-            entry.fence_before_take = entry.fence();
+            entry.rest.fence_before_take = entry.fence();
         });
     }
 
@@ -84,12 +84,12 @@ impl Registry {
         now: Moment,
     ) -> (u64, bool) {
         let mut state = self.state.lock();
-        let known = state.entries.get(id).and_then(|entry| entry.fence_before_take);
+        let known = state.entries.get(id).and_then(|entry| entry.rest.fence_before_take);
         state.grant(id, tenure, Some(replaced), known, now, self.rules.horizon);
         let Some(entry) = state.entries.get_mut(id) else { return (0, false) };
         entry.takes += 1;
         entry.take_in_flight = false;
-        (entry.broken, std::mem::take(&mut entry.ask_again))
+        (entry.rest.broken, std::mem::take(&mut entry.ask_again))
     }
 
     /// A take was refused, or its fate is not known.
@@ -134,10 +134,10 @@ impl Registry {
         let Some(entry) = state.entries.get_mut(id) else { return };
         let counted = std::mem::replace(&mut entry.slot, true);
         entry.condemned = info.condemned;
-        entry.suspect = None;
-        entry.unowned_since = None;
-        entry.warm_since = now;
-        entry.made_under = if made { entry.fence() } else { None };
+        entry.rest.suspect = None;
+        entry.rest.unowned_since = None;
+        entry.rest.warm_since = now;
+        entry.rest.made_under = if made { entry.fence() } else { None };
         entry.shared = Some(Shared::new(info, now));
         if !counted {
             state.slots += 1;
@@ -193,7 +193,7 @@ impl Registry {
             _ => return Err(NoHandOut::Changed),
         };
         let epoch = !self.rules.guards.lack(Planted::Epoch);
-        if epoch && (entry.broken != broken || shared.is_lost().is_some()) {
+        if epoch && (entry.rest.broken != broken || shared.is_lost().is_some()) {
             return Err(NoHandOut::Broken);
         }
         match &entry.lease {
@@ -227,7 +227,7 @@ impl Registry {
         let mut to_release = None;
         if let Some(entry) = state.entries.get(id)
             && entry.shared.is_none()
-            && entry.suspect.is_none()
+            && entry.rest.suspect.is_none()
             && entry.reservation.is_none()
         {
             // Nothing was made: the slot is free again.
@@ -247,7 +247,7 @@ impl Registry {
     pub(in crate::provider) fn suspect(&self, id: &SandboxId, now: Moment) {
         let mut state = self.state.lock();
         if let Some(entry) = state.entries.get_mut(id) {
-            entry.suspect = Some(now);
+            entry.rest.suspect = Some(now);
             state.unsettled.insert(id.clone());
         }
     }

@@ -40,7 +40,7 @@ impl Registry {
             .filter(|(_, entry)| {
                 entry.holders.is_empty() && entry.shared.is_some() && entry.reservation.is_none()
             })
-            .map(|(id, entry)| (entry.warm_since, id.clone()))
+            .map(|(id, entry)| (entry.rest.warm_since, id.clone()))
             .collect();
         warm.sort();
         for (_, oldest) in warm {

@@ -90,39 +90,47 @@ impl Snapshot {
 }
 
 /// All that is known here of one sandbox.
+///
+/// What a renewal needs is in here, and what is seldom needed lies elsewhere: a renewal goes through all entries, and with
+/// many of them it waits for memory and for little else.
 pub(super) struct Entry {
-    pub(super) identity: Identity,
-    /// The instance, once there is one.
-    pub(super) shared: Option<Arc<Shared>>,
     pub(super) lease: Option<Held>,
-    /// Those who were handed it out and have not let go, by number.
-    pub(super) holders: Vec<u64>,
-    /// When it was parked.
-    pub(super) warm_since: Moment,
-    /// Whether an acquire is under way. There is one at most, since acquires of one id wait for each other.
-    pub(super) acquiring: bool,
     /// Counts takes at both ends, so that an answer which overlapped one is noticed (N4).
     pub(super) takes: u64,
     pub(super) take_in_flight: bool,
-    /// The fence known when the take was sent.
-    pub(super) fence_before_take: Option<Fence>,
+    pub(super) reservation: Option<Reservation>,
+    /// The instance, once there is one.
+    pub(super) shared: Option<Arc<Shared>>,
+    /// Those who were handed it out and have not let go, by number.
+    pub(super) holders: Vec<u64>,
+    /// Whether an acquire is under way. There is one at most, since acquires of one id wait for each other.
+    pub(super) acquiring: bool,
     /// An answer was set aside while a take was in flight: ask once more.
     pub(super) ask_again: bool,
-    pub(super) reservation: Option<Reservation>,
-    /// Since when nobody owns it, in awake time.
-    pub(super) unowned_since: Option<Moment>,
     /// Whether the instance was condemned, or may have been.
     pub(super) condemned: bool,
     /// Whether it is to be disposed of as soon as that is allowed.
     pub(super) doomed: bool,
-    /// Under which tenure it was made here, if it was.
-    pub(super) made_under: Option<Fence>,
-    /// Since when the fate of a create is not known: resolved by the reaper.
-    pub(super) suspect: Option<Moment>,
     /// A stop whose first claim got no answer: Lost may mean that it took effect.
     pub(super) doubt: bool,
     /// Whether it counts against the capacity.
     pub(super) slot: bool,
+    pub(super) rest: Box<Rest>,
+}
+
+/// The part of an [`Entry`] that no renewal reads as long as all goes well.
+pub(super) struct Rest {
+    pub(super) identity: Identity,
+    /// When it was parked.
+    pub(super) warm_since: Moment,
+    /// The fence known when the take was sent.
+    pub(super) fence_before_take: Option<Fence>,
+    /// Since when nobody owns it, in awake time.
+    pub(super) unowned_since: Option<Moment>,
+    /// Under which tenure it was made here, if it was.
+    pub(super) made_under: Option<Fence>,
+    /// Since when the fate of a create is not known: resolved by the reaper.
+    pub(super) suspect: Option<Moment>,
     /// Counts Lost and Lapsed: a hand-out compares it with what it was at the take.
     pub(super) broken: u64,
     /// When the reaper looks at it next.
@@ -132,26 +140,28 @@ pub(super) struct Entry {
 impl Entry {
     pub(super) fn new(identity: Identity) -> Self {
         Self {
-            identity,
-            shared: None,
             lease: None,
-            holders: Vec::new(),
-            warm_since: Moment::default(),
-            acquiring: false,
             takes: 0,
             take_in_flight: false,
-            fence_before_take: None,
-            ask_again: false,
             reservation: None,
-            unowned_since: None,
+            shared: None,
+            holders: Vec::new(),
+            acquiring: false,
+            ask_again: false,
             condemned: false,
             doomed: false,
-            made_under: None,
-            suspect: None,
             doubt: false,
             slot: false,
-            broken: 0,
-            due: None,
+            rest: Box::new(Rest {
+                identity,
+                warm_since: Moment::default(),
+                fence_before_take: None,
+                unowned_since: None,
+                made_under: None,
+                suspect: None,
+                broken: 0,
+                due: None,
+            }),
         }
     }
 
@@ -187,7 +197,7 @@ impl Entry {
         self.shared.is_none()
             && self.lease.is_none()
             && !self.acquiring
-            && self.suspect.is_none()
+            && self.rest.suspect.is_none()
             && self.reservation.is_none()
     }
 }

@@ -69,7 +69,7 @@ impl Registry {
         if !entry.holders.is_empty() {
             return Parked::StillHeld;
         }
-        entry.warm_since = now;
+        entry.rest.warm_since = now;
         let lost = entry.is_lost();
         if lost && entry.lease.is_none() && !entry.acquiring && entry.reservation.is_none() {
             // A peer's, or on its way to be: the last one to know it here has gone.

@@ -25,7 +25,7 @@ pub use hold::Parked;
 pub(super) use hold::Unpinnable;
 pub use reap::{Refusal, StopWhy};
 pub(super) use reap::{Stop, StopEnd};
-pub(super) use renew::{Asked, Follow};
+pub(super) use renew::{Asked, Follow, Heard};
 
 use self::entry::{Entry, Held};
 use super::ProviderConfig;
@@ -118,8 +118,8 @@ impl State {
             _ => now + horizon,
         };
         // A take that replaced the tenure under which it was made goes on with it.
-        if unbroken && entry.made_under == known && known.is_some() {
-            entry.made_under = Some(tenure.fence);
+        if unbroken && entry.rest.made_under == known && known.is_some() {
+            entry.rest.made_under = Some(tenure.fence);
         }
         let valid_until = match &entry.lease {
             Some(held) if held.tenure.fence == tenure.fence => {
@@ -128,14 +128,14 @@ impl State {
             _ => tenure.valid_until,
         };
         entry.lease = Some(Held { tenure: Tenure { valid_until, ..tenure }, reapable_from });
-        entry.unowned_since = None;
+        entry.rest.unowned_since = None;
         entry.doubt = false;
     }
 
     /// The tenure is over. Says whether there was one.
     fn ungrant(&mut self, id: &SandboxId) -> bool {
         let Some(entry) = self.entries.get_mut(id) else { return false };
-        entry.broken += 1;
+        entry.rest.broken += 1;
         self.unsettled.insert(id.clone());
         entry.lease.take().is_some()
     }
@@ -144,7 +144,7 @@ impl State {
     fn unsettled(&mut self) -> impl Iterator<Item = (&SandboxId, &Entry)> {
         let entries = &self.entries;
         let lacks =
-            |entry: &Entry| entry.lease.is_none() || entry.shared.is_none() || entry.suspect.is_some();
+            |entry: &Entry| entry.lease.is_none() || entry.shared.is_none() || entry.rest.suspect.is_some();
         self.unsettled.retain(|id| entries.get(id).is_some_and(lacks));
         self.unsettled.iter().filter_map(|id| Some((id, entries.get(id)?)))
     }
@@ -162,8 +162,8 @@ impl State {
         entry.holders.clear();
         entry.condemned = false;
         entry.doomed = false;
-        entry.made_under = None;
-        entry.unowned_since = None;
+        entry.rest.made_under = None;
+        entry.rest.unowned_since = None;
         let shared = entry.shared.take();
         if let Some(shared) = &shared
             && !(reason == LostReason::Stopped && self.guards.lack(Planted::StopTold))
@@ -188,21 +188,21 @@ impl State {
         self.untrack(id, reason);
         if let Some(entry) = self.entries.get_mut(id) {
             entry.lease = None;
-            entry.suspect = None;
+            entry.rest.suspect = None;
         }
         self.tidy(id);
     }
 
     fn reschedule(&mut self, id: &SandboxId, due: Option<Moment>) {
         let Some(entry) = self.entries.get_mut(id) else { return };
-        if entry.due == due {
+        if entry.rest.due == due {
             return;
         }
-        if let Some(old) = entry.due.take() {
+        if let Some(old) = entry.rest.due.take() {
             self.due.remove(&(old, id.clone()));
         }
         if let Some(at) = due {
-            entry.due = due;
+            entry.rest.due = due;
             self.due.insert((at, id.clone()));
         }
     }

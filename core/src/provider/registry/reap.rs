@@ -223,7 +223,7 @@ impl Registry {
         let mut state = self.state.lock();
         state
             .unsettled()
-            .filter(|(_, entry)| entry.unowned_since.is_some() && entry.lease.is_none())
+            .filter(|(_, entry)| entry.rest.unowned_since.is_some() && entry.lease.is_none())
             .filter_map(|(id, entry)| Some((id.clone(), entry.shared.as_ref()?.info.clone())))
             .collect()
     }
@@ -232,7 +232,12 @@ impl Registry {
     /// use, or not tracked here at all.
     pub(in crate::provider) fn unowned_since(&self, id: &SandboxId) -> Option<Moment> {
         let state = self.state.lock();
-        state.entries.get(id).filter(|entry| !entry.acquiring && entry.reservation.is_none())?.unowned_since
+        state
+            .entries
+            .get(id)
+            .filter(|entry| !entry.acquiring && entry.reservation.is_none())?
+            .rest
+            .unowned_since
     }
 
     /// Whether something here looks after `id`, so that the reaper doesn't.
@@ -241,7 +246,7 @@ impl Registry {
         state.entries.get(id).is_some_and(|entry| {
             entry.lease.is_some()
                 || entry.acquiring
-                || entry.suspect.is_some()
+                || entry.rest.suspect.is_some()
                 || entry.reservation.is_some()
                 || !entry.holders.is_empty()
         })
@@ -251,7 +256,7 @@ impl Registry {
     pub(in crate::provider) fn owned_by_peer(&self, id: &SandboxId) {
         let mut state = self.state.lock();
         if state.entries.get(id).is_some_and(|entry| {
-            entry.unowned_since.is_some()
+            entry.rest.unowned_since.is_some()
                 && entry.lease.is_none()
                 && !entry.acquiring
                 && entry.reservation.is_none()
@@ -299,9 +304,9 @@ impl Registry {
             state.entries.insert(id.clone(), entry);
         }
         if let Some(entry) = state.entries.get_mut(id) {
-            entry.warm_since = now;
+            entry.rest.warm_since = now;
             entry.condemned = info.condemned;
-            entry.unowned_since = None;
+            entry.rest.unowned_since = None;
         }
         state.grant(id, tenure, Some(replaced), None, now, self.rules.horizon);
         state.schedule(id, now, &self.rules);
@@ -317,7 +322,7 @@ impl Registry {
                 !entry.acquiring
                     && entry.reservation.is_none()
                     && entry.shared.is_none()
-                    && (entry.suspect.is_some() || entry.lease.is_some())
+                    && (entry.rest.suspect.is_some() || entry.lease.is_some())
             })
             .map(|(id, _)| id.clone())
             .collect()
@@ -338,10 +343,10 @@ impl Registry {
         }
         match found {
             Some(info) => {
-                entry.suspect = None;
+                entry.rest.suspect = None;
                 entry.condemned = info.condemned;
                 entry.doomed = true;
-                entry.warm_since = now;
+                entry.rest.warm_since = now;
                 entry.shared = Some(Shared::new(info, now));
                 if !std::mem::replace(&mut entry.slot, true) {
                     state.slots += 1;
@@ -350,7 +355,7 @@ impl Registry {
                 None
             }
             // A create that was given up may still be on its way: wait as long as one may take.
-            None if entry.suspect.is_some_and(|since| now < since + patience) => None,
+            None if entry.rest.suspect.is_some_and(|since| now < since + patience) => None,
             None => {
                 let fence = entry.fence();
                 state.forget(id, LostReason::Forgotten);
@@ -434,7 +439,7 @@ impl Entry {
             if self.doomed {
                 return Some(StopWhy::Disposed);
             }
-            let over = !rules.warm_timeout.is_zero() && now.since(self.warm_since) >= rules.warm_timeout;
+            let over = !rules.warm_timeout.is_zero() && now.since(self.rest.warm_since) >= rules.warm_timeout;
             return over.then_some(StopWhy::WarmExpired);
         }
         let over = !rules.idle_timeout.is_zero() && now.since(shared.activity()) >= rules.idle_timeout;
@@ -447,11 +452,12 @@ impl Entry {
         let wish = if self.condemned || self.doomed && self.holders.is_empty() {
             Moment::default()
         } else if self.holders.is_empty() || rules.guards.lack(Planted::UseSeen) {
-            (!rules.warm_timeout.is_zero()).then(|| self.warm_since + rules.warm_timeout)?
+            (!rules.warm_timeout.is_zero()).then(|| self.rest.warm_since + rules.warm_timeout)?
         } else {
             (!rules.idle_timeout.is_zero()).then(|| shared.activity() + rules.idle_timeout)?
         };
-        let own_create = self.doomed && self.made_under.is_some() && self.made_under == self.fence();
+        let own_create =
+            self.doomed && self.rest.made_under.is_some() && self.rest.made_under == self.fence();
         Some(if own_create { wish } else { wish.max(held.reapable_from) })
     }
 }
@@ -489,7 +495,7 @@ impl State {
         let held = entry.lease.as_ref().ok_or(Refusal::NotOurs)?;
         // What has ended can't be in use by anybody; what was made under this very tenure can't have been used by
         // anybody else, unless they took it, and then this fence is over.
-        let own_create = why == StopWhy::Disposed && entry.made_under == Some(held.tenure.fence);
+        let own_create = why == StopWhy::Disposed && entry.rest.made_under == Some(held.tenure.fence);
         if !gone_by_itself && !own_create && held.reapable_from > now {
             return Err(Refusal::TooYoung(held.reapable_from.since(now)));
         }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::entry::{Entry, Held, Snapshot};
 use super::{Registry, State};
-use crate::provider::planted::Planted;
+use crate::provider::planted::{Guards, Planted};
 use crate::provider::sandbox::LostReason;
-use crate::{ClaimOutcome, Fence, Moment, RenewOutcome, Replaced, SandboxId, Tenure};
+use crate::{ClaimOutcome, Fence, Moment, RenewOutcome, Replaced, SandboxId, StoreError, Tenure};
 
 /// One id of a batch of renewals, with what its answer has to be judged by.
 #[derive(Clone, Debug)]
@@ -40,6 +40,17 @@ pub(in crate::provider) enum Follow {
     Undo(Fence),
 }
 
+/// What a batch of answers comes to.
+#[derive(Default)]
+pub(in crate::provider) struct Heard {
+    /// What the answers ask for, where they ask for anything.
+    pub(in crate::provider) follows: Vec<(Asked, Follow)>,
+    /// Those that got no answer.
+    pub(in crate::provider) unknown: Vec<Asked>,
+    /// Why the first of those got none.
+    pub(in crate::provider) failure: Option<StoreError>,
+}
+
 impl Registry {
     /// The next `size` leases to renew, and from where to go on; begun with `usize::MAX`. A long row is gone through batch by
     /// batch, so that the lock is short, and from its end, so that nothing that moves meanwhile is left out. What comes in
@@ -48,11 +59,14 @@ impl Registry {
         let state = self.state.lock();
         let mut place = below.min(state.entries.len());
         let mut batch = Vec::with_capacity(size.min(place));
-        // Counting a clone up waits for its memory one id after the other; reading it first lets the waits overlap, which
-        // halves the time that 100,000 of them take.
-        let near = place.saturating_sub(size)..place;
-        let text = |place| state.entries.get_index(place).and_then(|(id, _)| id.as_str().as_bytes().first());
-        std::hint::black_box(near.filter_map(text).fold(0_u8, |sum, byte| sum.wrapping_add(*byte)));
+        // Counting a clone up waits for its memory, one id after the other; reading all of it first lets the waits overlap,
+        // which halves the time that 100,000 of them take.
+        let near = state.entries.get_range(place.saturating_sub(size)..place);
+        let read = |(id, entry): (&SandboxId, &Entry)| {
+            let text = id.as_str().as_bytes().first().copied().unwrap_or_default();
+            text ^ u8::from(entry.lease.is_some()) ^ u8::from(entry.take_in_flight)
+        };
+        std::hint::black_box(near.into_iter().flatten().fold(0, |all, one| all ^ read(one)));
         while place > 0 && batch.len() < size {
             place -= 1;
             // A stop under way has a heartbeat of its own.
@@ -95,21 +109,29 @@ impl Registry {
         self.state.lock().answered(asked, outcome, now, awake, self.rules.horizon)
     }
 
-    /// The same for a batch, under one hold of the lock: what the answers ask for, where they ask for anything.
+    /// The same for a batch, under one hold of the lock.
     pub(in crate::provider) fn renewed_all(
         &self,
-        answers: Vec<(Asked, RenewOutcome)>,
+        asked: Vec<Asked>,
+        answers: Vec<Result<RenewOutcome, StoreError>>,
         now: Moment,
         awake: Moment,
-    ) -> Vec<(Asked, Follow)> {
+    ) -> Heard {
+        let mut heard = Heard::default();
         let mut state = self.state.lock();
-        answers
-            .into_iter()
-            .filter_map(|(asked, outcome)| {
-                let follow = state.answered(&asked, &outcome, now, awake, self.rules.horizon);
-                (follow != Follow::Nothing).then_some((asked, follow))
-            })
-            .collect()
+        for (asked, answer) in asked.into_iter().zip(answers) {
+            match answer {
+                Ok(outcome) => match state.answered(&asked, &outcome, now, awake, self.rules.horizon) {
+                    Follow::Nothing => {}
+                    follow => heard.follows.push((asked, follow)),
+                },
+                Err(error) => {
+                    heard.failure.get_or_insert(error);
+                    heard.unknown.push(asked);
+                }
+            }
+        }
+        heard
     }
 
     /// A `claim(Keep)` of `asked`, sent since its lease had run out, was answered at `now`.
@@ -172,7 +194,9 @@ impl State {
         }
         match outcome {
             RenewOutcome::Renewed(tenure) => {
-                self.renewed(asked, *tenure, now, horizon);
+                if entry.renewed(asked.then, *tenure, now, horizon, guards) {
+                    self.grant(&asked.id, *tenure, None, None, now, horizon);
+                }
                 Follow::Nothing
             }
             RenewOutcome::Lapsed | RenewOutcome::Lost
@@ -199,31 +223,11 @@ impl State {
     /// The entry that was asked about, by its place if it still stands there.
     fn asked_about(&mut self, asked: &Asked) -> Option<&mut Entry> {
         let place = match self.entries.get_index(asked.place) {
-            Some((id, _)) if *id == asked.id => asked.place,
+            // The very id that was cloned, as a rule: then its text need not be read, which is seldom near.
+            Some((id, _)) if std::ptr::eq(id.as_str(), asked.id.as_str()) || *id == asked.id => asked.place,
             _ => self.entries.get_index_of(&asked.id)?,
         };
         self.entries.get_index_mut(place).map(|(_, entry)| entry)
-    }
-
-    fn renewed(&mut self, asked: &Asked, tenure: Tenure, now: Moment, horizon: Duration) {
-        let guards = self.guards;
-        let Some(entry) = self.asked_about(asked) else { return };
-        match &mut entry.lease {
-            Some(held) if held.tenure.fence == tenure.fence => {
-                held.tenure.valid_until = held.tenure.valid_until.max(tenure.valid_until);
-            }
-            Some(held) if held.tenure.fence > tenure.fence => {}
-            // A take whose reply was lost: the tenure is younger than what was known, and so is K9.
-            Some(_) if guards.lack(Planted::FenceOfRenewal) => {}
-            Some(held) if guards.lack(Planted::HorizonOfLostReply) => held.tenure = tenure,
-            Some(_) => entry.lease = Some(Held { tenure, reapable_from: now + horizon }),
-            // A take whose reply was lost, of a sandbox whose lease was not known when this was asked.
-            None if asked.then.fence.is_none() => {
-                self.grant(&asked.id, tenure, None, None, now, horizon);
-            }
-            // It ran out here and is held all the same: the answer is older than what made it run out.
-            None => {}
-        }
     }
 
     /// A peer has it, or a stop of this owner.
@@ -252,10 +256,132 @@ impl State {
 
     pub(super) fn unowned(&mut self, id: &SandboxId, awake: Moment) {
         if let Some(entry) = self.entries.get_mut(id) {
-            entry.unowned_since.get_or_insert(awake);
+            entry.rest.unowned_since.get_or_insert(awake);
             entry.doubt = false;
         }
         self.reschedule(id, None);
         self.tidy(id);
+    }
+}
+
+impl Entry {
+    /// The store renewed `tenure`, as an answer to what was asked at `then`. Says whether it is to be granted as a new one.
+    fn renewed(
+        &mut self,
+        then: Snapshot,
+        tenure: Tenure,
+        now: Moment,
+        horizon: Duration,
+        guards: Guards,
+    ) -> bool {
+        match &mut self.lease {
+            Some(held) if held.tenure.fence == tenure.fence => {
+                held.tenure.valid_until = held.tenure.valid_until.max(tenure.valid_until);
+            }
+            Some(held) if held.tenure.fence > tenure.fence => {}
+            // A take whose reply was lost: the tenure is younger than what was known, and so is K9.
+            Some(_) if guards.lack(Planted::FenceOfRenewal) => {}
+            Some(held) if guards.lack(Planted::HorizonOfLostReply) => held.tenure = tenure,
+            Some(_) => self.lease = Some(Held { tenure, reapable_from: now + horizon }),
+            // A take whose reply was lost, of a sandbox whose lease was not known when this was asked.
+            None if then.fence.is_none() => return true,
+            // It ran out here and is held all the same: the answer is older than what made it run out.
+            None => {}
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::provider::ProviderConfig;
+
+    const NOW: Moment = Moment::from_nanos(1_000_000_000_000);
+
+    fn registry() -> Registry {
+        Registry::new(&ProviderConfig::new("town".parse().unwrap()), Guards::default())
+    }
+
+    fn id(text: &str) -> SandboxId {
+        text.parse().unwrap()
+    }
+
+    fn tenure(fence: u64, valid_until: Moment) -> Tenure {
+        Tenure { fence: Fence::new(fence).unwrap(), valid_until }
+    }
+
+    /// Ids under a lease each, with fences from one on, in that order.
+    fn leased(texts: &[&str]) -> Registry {
+        let registry = registry();
+        for (text, fence) in texts.iter().zip(1..) {
+            begin(&registry, text);
+            registry.take_begins(&id(text));
+            registry.taken(&id(text), tenure(fence, NOW), &Replaced::Nothing, NOW);
+        }
+        registry
+    }
+
+    fn begin(registry: &Registry, text: &str) {
+        let identity = crate::Identity { namespace: "town".parse().unwrap(), session: None, policy: None };
+        registry.begin(&id(text), &identity);
+    }
+
+    fn held(registry: &Registry, text: &str) -> Option<Tenure> {
+        registry.with_entry(&id(text), |entry| entry.lease.map(|held| held.tenure)).flatten()
+    }
+
+    #[test]
+    fn an_answer_is_for_the_id_that_was_asked_about_wherever_it_stands_by_then() {
+        let registry = leased(&["a", "b", "c"]);
+        let (asked, _) = registry.renewals(usize::MAX, 10);
+        registry.end_acquire(&id("a"), NOW, NOW);
+        // The last one stands where the first one stood.
+        let later = NOW + Duration::from_secs(9);
+        let answers = asked.iter().map(|asked| {
+            let fence = if asked.id == id("a") { 9 } else { asked.then.fence.unwrap().get() };
+            Ok(RenewOutcome::Renewed(tenure(fence, later)))
+        });
+        let answers = answers.collect();
+        registry.renewed_all(asked, answers, NOW, NOW);
+        assert_eq!(held(&registry, "a"), None);
+        assert_eq!(held(&registry, "b"), Some(tenure(2, later)));
+        assert_eq!(held(&registry, "c"), Some(tenure(3, later)));
+    }
+
+    #[test]
+    fn n3_what_got_no_answer_is_kept_and_named_so_that_it_can_be_asked_again() {
+        let registry = leased(&["a", "b", "c"]);
+        let (asked, _) = registry.renewals(usize::MAX, 10);
+        let no_answer = || StoreError::new(ErrorKind::Timeout, "no answer in time");
+        let answers = asked.iter().map(|asked| match asked.then.fence {
+            Some(fence) if fence.get() == 2 => Err(no_answer()),
+            fence => Ok(RenewOutcome::Renewed(Tenure { fence: fence.unwrap(), valid_until: NOW })),
+        });
+        let answers = answers.collect();
+        let heard = registry.renewed_all(asked, answers, NOW, NOW);
+        assert_eq!(heard.unknown.iter().map(|asked| asked.id.as_str()).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(heard.failure.map(|error| error.kind()), Some(ErrorKind::Timeout));
+        assert_eq!(held(&registry, "b"), Some(tenure(2, NOW)));
+    }
+
+    #[test]
+    fn n7_a_tenure_that_a_renewal_finds_where_none_was_known_is_held_and_its_horizon_begins() {
+        let registry = registry();
+        begin(&registry, "a");
+        let asked = Asked::new(&id("a"), registry.snapshot(&id("a")).unwrap());
+        registry.renewed(&asked, &RenewOutcome::Renewed(tenure(4, NOW)), NOW, NOW);
+        let held = registry.with_entry(&id("a"), |entry| entry.lease).flatten().unwrap();
+        assert_eq!((held.tenure, held.reapable_from), (tenure(4, NOW), NOW + registry.rules.horizon));
+    }
+
+    #[test]
+    fn n4_a_renewal_that_was_sent_before_a_lease_ran_out_does_not_bring_it_back() {
+        let registry = leased(&["a"]);
+        let (asked, _) = registry.renewals(usize::MAX, 10);
+        registry.state.lock().ungrant(&id("a"));
+        registry.renewed(&asked[0], &RenewOutcome::Renewed(tenure(1, NOW)), NOW, NOW);
+        assert_eq!(held(&registry, "a"), None);
     }
 }

@@ -45,7 +45,7 @@ impl Entry {
         };
         SandboxStatus {
             id: id.clone(),
-            session: self.identity.session.clone(),
+            session: self.rest.identity.session.clone(),
             instance: self.shared.as_ref().map(|shared| shared.info.instance.clone()),
             state,
             holders: self.holders.len(),
