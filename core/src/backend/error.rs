@@ -10,21 +10,22 @@ use crate::SandboxId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BackendErrorKind {
-    /// The engine did not answer or refused to. Keep what you have and ask again. The effect may have happened.
+    /// The engine did not answer, refused to, or is busy. Keep what you have and ask again. The effect may have happened.
     Unavailable,
     /// No answer within the bound. The effect may have happened.
     Timeout,
     /// The name is another instance's. Nothing was changed; look at who has it.
     Conflict,
-    /// The name is another deployment's. Nothing was changed; the text says whose.
+    /// The name or the instance is another deployment's. Nothing was changed; the text says whose.
     Foreign,
     /// It did not become ready in time. It exists.
     NotReady,
     /// It ended before it was ready. It may still exist; the text has the last it said.
     Exited,
-    /// There is no such instance, where one is needed (to run a command in it, say). Nothing was changed.
+    /// There is no such instance, where one is needed: to run a command in it, to wait for it. Nothing was changed; acquire
+    /// the sandbox again.
     Missing,
-    /// A setting that can't be right. Fix it. Nothing was changed.
+    /// A setting, a command or an instance id that can't be right. Fix it. Nothing was changed.
     Invalid,
     /// This engine or host can't do it. Nothing was changed.
     Unsupported,
@@ -80,9 +81,9 @@ pub enum BackendOperation {
     Exec,
 }
 
-impl fmt::Display for BackendOperation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl BackendOperation {
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
             Self::EngineId => "engine id",
             Self::Create => "create",
             Self::WaitReady => "wait until ready",
@@ -92,7 +93,13 @@ impl fmt::Display for BackendOperation {
             Self::Condemn => "condemn",
             Self::Destroy => "destroy",
             Self::Exec => "exec",
-        })
+        }
+    }
+}
+
+impl fmt::Display for BackendOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
     }
 }
 

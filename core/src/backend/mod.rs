@@ -30,7 +30,22 @@ use crate::{Namespace, SandboxId};
 ///
 /// # Errors
 /// Every operation ends within a bound of the backend's own and fails with [`BackendError`], whose
-/// [kind](BackendError::kind) says what to do and whether the effect may have happened. Trying again converges.
+/// [kind](BackendError::kind) says what to do and whether the effect may have happened. Trying again converges. An engine
+/// that is busy is [`Unavailable`](BackendErrorKind::Unavailable) and one that has no room is
+/// [`Full`](BackendErrorKind::Full); a provider asks either again later. What panics is taken for a lost answer.
+///
+/// An instance id comes back from a list, from another gateway or from an attacker, so every operation that takes one judges
+/// it alike:
+///
+/// | the id | `inspect`, `condemn`, `destroy` | `wait_ready`, `exec` |
+/// | --- | --- | --- |
+/// | of an instance that is gone | `Gone`, `Gone`, `AlreadyGone` | [`Missing`](BackendErrorKind::Missing) |
+/// | of one that has ended and is still there | `Present`, as before, removed | [`Exited`](BackendErrorKind::Exited), [`Missing`](BackendErrorKind::Missing) |
+/// | of another namespace | [`Foreign`](BackendErrorKind::Foreign) | [`Foreign`](BackendErrorKind::Foreign) |
+/// | that this backend can't have made: a path, a prefix, a name | [`Invalid`](BackendErrorKind::Invalid) | [`Invalid`](BackendErrorKind::Invalid) |
+///
+/// An id that says whose it is is judged before the engine is asked. Where the engine's own ids don't say, it is asked first,
+/// and what is there and is another deployment's is `Foreign`, never gone.
 ///
 /// # Cancel safety
 /// A dropped future leaves nothing half done that a later call could not find: an instance whose creation was given up is
@@ -58,7 +73,7 @@ pub trait SandboxBackend: Send + Sync + 'static {
     ///
     /// # Errors
     /// [`BackendErrorKind::NotReady`] when `patience` is over, [`BackendErrorKind::Exited`] at once when it ended, with
-    /// the last it said.
+    /// the last it said, [`BackendErrorKind::Missing`] at once when it is gone.
     async fn wait_ready(
         &self,
         instance: &InstanceId,
@@ -84,6 +99,11 @@ pub trait SandboxBackend: Send + Sync + 'static {
     async fn destroy(&self, instance: &InstanceId) -> Result<Destroyed, BackendError>;
 
     /// Starts a command in the instance; its output is read from the [`Execution`].
+    ///
+    /// # Errors
+    /// [`BackendErrorKind::Missing`] when the instance is gone, has ended or is being stopped,
+    /// [`BackendErrorKind::Invalid`] for a command that can't be started as it is (no such directory, a variable's name),
+    /// [`BackendErrorKind::Full`] when no more may run at once.
     async fn exec(&self, instance: &InstanceId, command: Command)
     -> Result<Box<dyn Execution>, BackendError>;
 }

@@ -64,7 +64,8 @@ impl Acquire {
         }
     }
 
-    /// Given up after `deadline`.
+    /// Given up after `deadline`: the longest that [`Provider::acquire`](super::Provider::acquire) takes. What has begun by
+    /// then goes on to a safe end.
     #[must_use]
     pub fn within(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
@@ -169,6 +170,7 @@ impl Drop for Underway<'_> {
             return;
         }
         let (inner, id) = (Arc::clone(self.inner), self.id.clone());
+        inner.registry.broken_off(&id, inner.now());
         if let Some(fence) = inner.registry.end_acquire(&id, inner.now(), inner.env.awake()) {
             let env = Arc::clone(&inner.env);
             env.spawn(Box::pin(async move { inner.let_lease_go(&id, fence).await }));
@@ -355,8 +357,10 @@ impl Inner {
             }
             Err(error) => {
                 self.registry.not_taken(id);
-                // It may have happened: then the lease is found out now, and kept or let go of.
-                self.ask(id).await;
+                // It may have happened: then the lease is found out now, and kept or let go of; or else later.
+                if !self.ask(id).await {
+                    self.registry.owe(id, None, self.now());
+                }
                 Err(AcquireError::StoreUnknown(error))
             }
         }
@@ -460,10 +464,13 @@ impl Inner {
             environment: quest.environment.clone(),
         };
         let limit = self.config.create_deadline;
+        // From here to a definite answer it may exist, also when this task never comes to hear one.
+        let doubted = self.registry.create_begins(&quest.id, self.now());
         let made = self.within(limit, BackendOperation::Create, &quest.id, self.backend.create(&spec)).await;
         let info = match made {
             Ok(info) => info,
             Err(error) if error.kind() == BackendErrorKind::Conflict => {
+                self.registry.not_created(&quest.id, doubted);
                 self.registry.return_slot(&quest.id);
                 return Ok(Round::Again("somebody else was making it"));
             }
@@ -472,7 +479,10 @@ impl Inner {
                 self.registry.suspect(&quest.id, self.now());
                 return Err(AcquireError::Backend(error));
             }
-            Err(error) => return Err(AcquireError::Backend(error)),
+            Err(error) => {
+                self.registry.not_created(&quest.id, doubted);
+                return Err(AcquireError::Backend(error));
+            }
         };
         self.registry.track(&quest.id, info.clone(), true, self.now());
         let info = match self.ready(quest, &info).await {

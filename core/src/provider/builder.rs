@@ -17,7 +17,17 @@ use super::{Provider, ProviderConfig, StartError, reaper, renewal};
 use crate::{AsyncOwnershipStore, InvalidConfig, SandboxBackend, SessionKey};
 
 /// What the integrator wants done before a session's sandbox is looked for: fetching its files, say. It may block. Its
-/// failure is logged and stops nothing.
+/// failure is logged and stops nothing; the acquire waits for it, within its own deadline.
+///
+/// ```
+/// use leasehold::PrepareHook;
+///
+/// let hook = PrepareHook::new(|session| {
+///     if session.user().is_empty() { return Err("whose files?".into()) }
+///     Ok(())
+/// });
+/// # drop(hook);
+/// ```
 #[derive(Clone)]
 pub struct PrepareHook(Arc<Hook>);
 
@@ -42,7 +52,7 @@ impl fmt::Debug for PrepareHook {
     }
 }
 
-/// Makes a [`Provider`].
+/// Makes a [`Provider`]; see [`Provider::builder`].
 #[must_use = "call start, or build in a test"]
 pub struct ProviderBuilder {
     config: ProviderConfig,
@@ -79,19 +89,21 @@ impl ProviderBuilder {
         self
     }
 
-    /// With another home than the directory of the configuration.
+    /// With another home than the directory of the configuration: for gateways whose sessions have no directories, or that
+    /// lock elsewhere.
     pub fn home(mut self, home: Arc<dyn Home>) -> Self {
         self.home = Some(home);
         self
     }
 
-    /// With a hook that runs before a session's sandbox is looked for.
+    /// With a hook that runs before a session's sandbox is looked for, on a thread that may block.
     pub fn prepare(mut self, hook: PrepareHook) -> Self {
         self.hook = Some(hook);
         self
     }
 
-    /// With a variable in the environment of every sandbox that is made.
+    /// With a variable in the environment of every sandbox that is made; one of the same name in an
+    /// [`Acquire`](super::Acquire) goes before it.
     pub fn environment(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.environment.insert(name.into(), value.into());
         self

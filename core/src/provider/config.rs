@@ -3,14 +3,16 @@ use std::time::Duration;
 
 use crate::{InvalidConfig, Namespace, OwnershipConfig};
 
-/// How a provider behaves. All gateways of a namespace use the same `ownership` and `grace`.
+/// How a provider behaves. All gateways of a namespace use the same `ownership` and `grace`; what else differs between them
+/// harms nobody.
 ///
 /// ```
 /// use leasehold::ProviderConfig;
 /// use std::time::Duration;
 ///
-/// let config = ProviderConfig::new("agents-prod".parse()?);
+/// let mut config = ProviderConfig::new("agents-prod".parse()?).with_home("/var/lib/gateway");
 /// assert_eq!(config.idle_timeout, Duration::from_secs(600));
+/// config.capacity = Some(100);
 /// config.check(Duration::from_secs(5))?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

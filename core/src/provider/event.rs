@@ -98,9 +98,9 @@ pub enum Event {
         /// For which sandbox.
         id: SandboxId,
     },
-    /// A task of the provider panicked; it costs that sandbox at most (Z3).
+    /// A task of the provider panicked, or a call of its backend; it costs that sandbox at most (Z3).
     Panicked {
-        /// What it was doing.
+        /// What it was doing; the operation where it was the backend.
         doing: &'static str,
         /// What it said.
         message: String,
@@ -132,7 +132,8 @@ impl fmt::Display for AcquirePath {
     }
 }
 
-/// A bounded stream of what a provider does. A reader that is too slow misses the oldest and is told how many.
+/// A bounded stream of what a provider does; see [`Provider::events`](super::Provider::events). A reader that is too slow
+/// misses the oldest and is told how many.
 #[derive(Debug)]
 pub struct Events {
     receiver: broadcast::Receiver<Event>,
@@ -157,7 +158,7 @@ impl Events {
         }
     }
 
-    /// The next event if there is one already.
+    /// The next event if there is one already. What was missed is passed over.
     #[must_use]
     pub fn try_next(&mut self) -> Option<Event> {
         loop {

@@ -138,7 +138,7 @@ impl Inner {
         answered.await.ok().flatten()
     }
 
-    /// Ends a call of the backend after `limit`.
+    /// Ends a call of the backend about `id` after `limit`; otherwise as [`ask_engine`](Self::ask_engine).
     pub(super) async fn within<T>(
         &self,
         limit: Duration,
@@ -146,26 +146,38 @@ impl Inner {
         id: &SandboxId,
         call: impl Future<Output = Result<T, BackendError>>,
     ) -> Result<T, BackendError> {
+        self.ask_engine(limit, operation, call).await.map_err(|error| error.of(id))
+    }
+
+    /// Ends a call of the backend after `limit`, and contains its panic. Neither is an answer: what was asked for may have
+    /// happened.
+    pub(super) async fn ask_engine<T>(
+        &self,
+        limit: Duration,
+        operation: BackendOperation,
+        call: impl Future<Output = Result<T, BackendError>>,
+    ) -> Result<T, BackendError> {
+        let call = AssertUnwindSafe(call).catch_unwind();
         match select(pin!(call), self.env.sleep(limit)).await {
-            Either::Left((answer, _)) => answer,
+            Either::Left((Ok(answer), _)) => answer,
+            Either::Left((Err(panic), _)) => {
+                let message = panic_text(&*panic);
+                let text = format!("the backend panicked: {message}; report it to whoever wrote the backend");
+                self.events.tell(Event::Panicked { doing: operation.text(), message });
+                Err(BackendError::new(BackendErrorKind::Panicked, text).during(operation))
+            }
             Either::Right(_) => {
                 let text = format!("the engine did not answer within {limit:?}");
-                Err(BackendError::new(BackendErrorKind::Timeout, text).during(operation).of(id))
+                Err(BackendError::new(BackendErrorKind::Timeout, text).during(operation))
             }
         }
     }
 
     /// The engine's id, asked for once.
     pub(super) async fn engine(&self) -> Result<EngineId, BackendError> {
-        let ask = || async {
-            let call = self.backend.engine_id();
-            match select(call, self.env.sleep(self.config.backend_deadline)).await {
-                Either::Left((answer, _)) => answer,
-                Either::Right(_) => {
-                    let text = format!("the engine did not answer within {:?}", self.config.backend_deadline);
-                    Err(BackendError::new(BackendErrorKind::Timeout, text).during(BackendOperation::EngineId))
-                }
-            }
+        let ask = || {
+            let limit = self.config.backend_deadline;
+            self.ask_engine(limit, BackendOperation::EngineId, self.backend.engine_id())
         };
         self.engine.get_or_try_init(ask).await.cloned()
     }
@@ -250,7 +262,7 @@ impl Inner {
         }
     }
 
-    /// Releases one tenure and no other. Where the store doesn't answer it lasts for its TTL.
+    /// Releases one tenure and no other. Where the store doesn't answer it is asked again while the tenure lasts.
     pub(super) async fn let_lease_go(&self, id: &SandboxId, fence: Fence) {
         let released = if self.guards.lack(Planted::ReleaseByTenure) {
             self.store.release(id).await
@@ -258,6 +270,7 @@ impl Inner {
             self.store.release_tenure(id, fence).await
         };
         if let Err(error) = released {
+            self.registry.owe(id, Some(fence), self.now());
             self.events.tell(Event::StoreUnknown { doing: "releasing", error });
         }
     }

@@ -16,7 +16,7 @@ use crate::{
 /// Since when each sandbox that nobody owns has been seen so, in awake time.
 #[derive(Default)]
 pub(super) struct Watched {
-    since: HashMap<InstanceId, Moment>,
+    since: HashMap<InstanceId, (SandboxId, Moment)>,
 }
 
 /// Tidies up until the provider begins to close.
@@ -36,6 +36,9 @@ pub(super) async fn run(_running: Running, inner: Arc<Inner>) {
 
 impl Inner {
     async fn reap(self: &Arc<Self>, watched: &mut Watched, next_look: &mut Moment) {
+        // No sandbox is tidied up with it, so that a pause is none of its business.
+        let had_an_owner = self.let_owed_leases_go().await;
+        watched.since.retain(|_, (id, _)| !had_an_owner.contains(id));
         if self.pause.is_on(self.now()) {
             return;
         }
@@ -89,18 +92,7 @@ impl Inner {
     pub(super) async fn look_around(self: &Arc<Self>, watched: &mut Watched) {
         let unowned_here = self.registry.unowned();
         let limit = self.config.backend_deadline;
-        let listed = {
-            let call = self.backend.list();
-            match futures_util::future::select(call, self.env.sleep(limit)).await {
-                futures_util::future::Either::Left((listed, _)) => listed,
-                futures_util::future::Either::Right(_) => Err(crate::BackendError::new(
-                    crate::BackendErrorKind::Timeout,
-                    format!("the engine did not answer within {limit:?}"),
-                )
-                .during(BackendOperation::List)),
-            }
-        };
-        let listing = match listed {
+        let listing = match self.ask_engine(limit, BackendOperation::List, self.backend.list()).await {
             Ok(listing) => listing,
             Err(error) => {
                 self.events.tell(Event::EngineUnknown { doing: "listing sandboxes", error });
@@ -156,9 +148,9 @@ impl Inner {
             return;
         }
         let here = self.registry.unowned_since(&info.id);
-        let since = *watched.since.entry(info.instance.clone()).or_insert(awake);
+        let (_, since) = watched.since.entry(info.instance.clone()).or_insert((info.id.clone(), awake));
         // The younger of the two: an owner who was seen since then starts it anew.
-        let since = here.map_or(since, |here| here.max(since));
+        let since = here.map_or(*since, |here| here.max(*since));
         let grace = match self.store.reach() {
             Reach::Process => std::time::Duration::ZERO,
             _ if self.guards.lack(Planted::Grace) => std::time::Duration::ZERO,

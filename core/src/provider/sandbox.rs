@@ -47,13 +47,29 @@ impl fmt::Display for LostReason {
 /// A sandbox that was handed out. Whoever has this holds it: while somebody does and uses it, it is not reaped.
 ///
 /// Dropping it lets go, at once and without blocking; the last one to let go parks the sandbox warm for the next acquire.
+/// All that a [`SandboxRef`] can do it can do too.
+///
+/// ```no_run
+/// use leasehold::{Command, Execution, Sandbox};
+///
+/// # async fn turn(_: Box<dyn Execution>) {}
+/// # async fn example(sandbox: Sandbox) -> Result<(), leasehold::BackendError> {
+/// let running = sandbox.exec(Command::new("make").arg("test")).await?;
+/// let view = sandbox.view();
+/// tokio::select! {
+///     () = turn(running) => {}
+///     why = view.lost() => println!("the turn ends here: {why}"),
+/// }
+/// sandbox.release().await;
+/// # Ok(()) }
+/// ```
 #[must_use = "dropping it lets go of the sandbox"]
 pub struct Sandbox {
     view: SandboxRef,
     holder: u64,
 }
 
-/// A look at a sandbox that is in use here, without holding it.
+/// A look at a sandbox that is in use here, without holding it: it may be parked, reaped or lost meanwhile, and says so.
 #[derive(Clone)]
 pub struct SandboxRef {
     shared: Arc<Shared>,
@@ -182,11 +198,29 @@ impl SandboxRef {
         }
     }
 
-    /// Starts a command in it. While the command runs the sandbox is not reaped as idle.
+    /// Starts a command in it. For as long as the [`Execution`] is kept and has not told its end the sandbox is not reaped
+    /// as idle; dropping it kills the command.
+    ///
+    /// ```no_run
+    /// use leasehold::{Command, Exit, Output, Sandbox};
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(sandbox: Sandbox) -> Result<Exit, leasehold::BackendError> {
+    /// let command = Command::new("python3").arg("-c").arg("print(6 * 7)").timeout(Duration::from_secs(10));
+    /// let mut running = sandbox.exec(command).await?;
+    /// loop {
+    ///     match running.next().await? {
+    ///         Output::Stdout(text) => print!("{}", String::from_utf8_lossy(&text)),
+    ///         Output::Stderr(text) => eprint!("{}", String::from_utf8_lossy(&text)),
+    ///         Output::Exited(exit) => return Ok(exit),
+    ///     }
+    /// }
+    /// # }
+    /// ```
     ///
     /// # Errors
-    /// [`BackendErrorKind::Missing`] when the sandbox was lost, is being stopped or is not held here any more; else the
-    /// backend's.
+    /// [`BackendErrorKind::Missing`] when the sandbox was lost, is being stopped, is gone or is not held here any more:
+    /// acquire it again. Else the backend's, within its [deadline](super::ProviderConfig::backend_deadline).
     ///
     /// # Cancel safety
     /// A command whose start was given up is killed by the backend.

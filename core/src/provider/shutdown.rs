@@ -86,6 +86,10 @@ impl Inner {
         self.calm(work_ends, || self.registry.stops() == 0 && self.has_ended(Stage::Closing)).await;
         report.stopping = self.registry.stops();
         self.release_all(end, &mut report).await;
+        // What earlier calls had left is asked for once more.
+        let left = end.since(self.now());
+        select(pin!(self.let_owed_leases_go()), self.env.sleep(left)).await;
+        report.not_released += self.registry.known_owed();
         self.registry.forget_all();
         self.stage.send_replace(Stage::Over);
         // A claim of the last renewal may still bring a lease that has to go again, so the store is closed after it.
@@ -183,13 +187,30 @@ impl Inner {
 /// Shuts `provider` down when the process is told to end (SIGTERM, SIGINT), and returns the report.
 ///
 /// Opt-in, since a library that handles signals by itself surprises. Call it from the gateway's main task, within a tokio
-/// runtime that drives signals.
+/// runtime that drives signals. It never ends the process: with which status that ends is the gateway's to say, as below.
+///
+/// ```no_run
+/// use leasehold::{Provider, ShutdownMode, shutdown_on_signals};
+/// use std::{process::ExitCode, time::Duration};
+///
+/// # async fn example(provider: Provider) -> std::io::Result<ExitCode> {
+/// // Less than what the supervisor waits before it kills: 30 s in Kubernetes, 90 s in systemd.
+/// let report = shutdown_on_signals(&provider, ShutdownMode::HandOver, Duration::from_secs(20)).await?;
+/// Ok(if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+/// # }
+/// ```
+///
+/// # Signals
+/// Until this is first polled they end the process at once, as always. The first one begins the shutdown; every later one
+/// changes nothing, since the shutdown ends within its deadline by itself, with a store and an engine that hang too. From
+/// the first poll on neither signal ends this process any more, until it ends by itself or is killed; leases of a gateway
+/// that was killed last for their TTL.
 ///
 /// # Errors
 /// The operating system's, when the signals can't be listened to.
 ///
 /// # Cancel safety
-/// Dropped before a signal came, nothing happens; later, the shutdown goes on to its end.
+/// Dropped before a signal came, nothing is shut down; later, the shutdown goes on to its end. The signals stay caught.
 #[cfg(all(unix, feature = "signals"))]
 pub async fn shutdown_on_signals(
     provider: &super::Provider,

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use crate::{EngineId, Fence, InstanceId, OwnerId, Reach, SandboxId, SessionKey};
 
-/// A provider at one moment, for people and dashboards.
+/// A provider at one moment, for people and dashboards; see [`Provider::status`](super::Provider::status).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ProviderStatus {

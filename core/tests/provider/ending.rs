@@ -176,7 +176,13 @@ async fn z3_a_panic_of_the_engine_costs_the_acquire_alone() {
         }
         fleet.yard.next(operation, Mishap::Panics);
         let answer = fleet.world.until(a.acquire(session("u", &thread))).await;
-        assert!(matches!(answer, Err(AcquireError::Panicked)), "{operation}: {answer:?}");
+        match &answer {
+            // What is tracked here is handed out although the engine can't say how it is (H11).
+            Ok(_) => assert_eq!(operation, BackendOperation::Inspect),
+            Err(AcquireError::Backend(error)) => assert_eq!(error.kind(), BackendErrorKind::Panicked),
+            Err(error) => panic!("{operation}: {error:?}"),
+        }
+        drop(answer);
         fleet.world.settle().await;
         let got = fleet.world.until(a.acquire(session("u", &thread))).await.unwrap();
         let all = number + 2;
@@ -220,7 +226,7 @@ async fn z3_neither_the_renewal_nor_the_reaper_ends_with_a_panic() {
     let doing: std::collections::BTreeSet<_> = panics
         .filter_map(|e| if let Event::Panicked { doing, .. } = e { Some(doing) } else { None })
         .collect();
-    assert_eq!(doing.into_iter().collect::<Vec<_>>(), ["reaping", "renewing", "stopping"]);
+    assert_eq!(doing.into_iter().collect::<Vec<_>>(), ["destroy", "list", "reaping", "renewing"]);
 }
 
 #[tokio::test]

@@ -46,8 +46,10 @@ pub(crate) enum Trouble {
     Waits(Gate),
     /// It happens, and the answer waits until the gate is opened.
     AnswersLate(Gate),
-    /// It panics.
+    /// It panics, and nothing happened.
     Panics,
+    /// It happens, and then it panics.
+    HappensAndPanics,
 }
 
 #[derive(Default)]
@@ -167,6 +169,10 @@ impl Ledger {
                 let answer = happen.await;
                 gate.pass().await;
                 answer
+            }
+            Some(Trouble::HappensAndPanics) => {
+                let _ = happen.await;
+                panic!("made to panic after {op:?}");
             }
             Some(Trouble::Panics) => panic!("made to panic in {op:?}"),
         };

@@ -7,6 +7,8 @@ mod clauses;
 mod ending;
 mod hand_out;
 mod ledger;
+mod owed;
+mod panics;
 mod place;
 mod reap;
 mod renewal;

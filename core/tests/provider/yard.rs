@@ -1,6 +1,8 @@
 //! A backend in memory, whose every call can be counted, held up, made to fail or to lose its answer.
 
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -27,8 +29,12 @@ pub(crate) enum Mishap {
     Waits(Gate),
     /// It happens, and the answer waits here until the gate is opened.
     AnswersLate(Gate),
-    /// It panics.
+    /// It panics, and nothing happened.
     Panics,
+    /// It happens, and then it panics.
+    HappensAndPanics,
+    /// It happens, and the call panics before there is anything to await. Only a create does so.
+    HappensAtOnceAndPanics,
 }
 
 /// Where calls wait until they are let through.
@@ -152,6 +158,10 @@ impl Yard {
                 return answer;
             }
             Some(Mishap::Panics) => panic!("made to panic while {operation}"),
+            Some(Mishap::HappensAndPanics | Mishap::HappensAtOnceAndPanics) => {
+                effect(&mut self.ground.lock())?;
+                panic!("made to panic after {operation}");
+            }
             Some(Mishap::Waits(gate)) => gate.pass().await,
             None => tokio::task::yield_now().await,
         }
@@ -179,7 +189,16 @@ impl SandboxBackend for Yard {
         self.call(BackendOperation::EngineId, "", |_| Ok(EngineId::new(self.engine))).await
     }
 
-    async fn create(&self, spec: &SandboxSpec) -> Result<SandboxInfo, BackendError> {
+    // Written out, since a call may panic before it has given a future.
+    fn create<'a, 's, 'f>(
+        &'a self,
+        spec: &'s SandboxSpec,
+    ) -> Pin<Box<dyn Future<Output = Result<SandboxInfo, BackendError>> + Send + 'f>>
+    where
+        'a: 'f,
+        's: 'f,
+        Self: 'f,
+    {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let info = SandboxInfo {
             id: spec.id.clone(),
@@ -191,14 +210,27 @@ impl SandboxBackend for Yard {
             condemned: false,
             condition: Condition::Running,
         };
-        self.call(BackendOperation::Create, spec.id.as_str(), |ground| {
+        let at_once = |ground: &mut Ground| {
+            let panics = |(on, what): &(BackendOperation, Mishap)| {
+                *on == BackendOperation::Create && matches!(what, Mishap::HappensAtOnceAndPanics)
+            };
+            let at = ground.mishaps.iter().position(panics)?;
+            Some(ground.mishaps.remove(at))
+        };
+        let mut ground = self.ground.lock();
+        if at_once(&mut ground).is_some() {
+            ground.instances.insert(info.instance.as_str().to_owned(), info);
+            drop(ground);
+            panic!("made to panic before there was a future");
+        }
+        drop(ground);
+        Box::pin(self.call(BackendOperation::Create, spec.id.as_str(), |ground| {
             if ground.instances.values().any(|found| found.id == spec.id && !found.condemned) {
                 return Err(BackendError::new(BackendErrorKind::Conflict, "there is one of that name"));
             }
             ground.instances.insert(info.instance.as_str().to_owned(), info.clone());
             Ok(info)
-        })
-        .await
+        }))
     }
 
     async fn wait_ready(

@@ -84,6 +84,8 @@ impl Registry {
         now: Moment,
     ) -> (u64, bool) {
         let mut state = self.state.lock();
+        // Whatever was left there of an earlier one has been replaced.
+        state.owed.remove(id);
         let known = state.entries.get(id).and_then(|entry| entry.rest.fence_before_take);
         state.grant(id, tenure, Some(replaced), known, now, self.rules.horizon);
         let Some(entry) = state.entries.get_mut(id) else { return (0, false) };
@@ -223,6 +225,10 @@ impl Registry {
         if !state.entries.get(id).is_some_and(|entry| entry.acquiring) {
             return None;
         }
+        if state.entries.get(id).is_some_and(|entry| entry.take_in_flight) {
+            // Only a panic comes here with a take on its way, and it may have happened.
+            state.owe(id, None, now + self.rules.horizon);
+        }
         state.acquire_ended(id);
         let mut to_release = None;
         if let Some(entry) = state.entries.get(id)
@@ -248,6 +254,27 @@ impl Registry {
         let mut state = self.state.lock();
         if let Some(entry) = state.entries.get_mut(id) {
             entry.rest.suspect = Some(now);
+            state.unsettled.insert(id.clone());
+        }
+    }
+
+    /// A create is about to be asked for: until a definite answer it is a suspect. Says since when it was one before.
+    pub(in crate::provider) fn create_begins(&self, id: &SandboxId, now: Moment) -> Option<Moment> {
+        self.with_entry(id, |entry| entry.rest.suspect.replace(now)).flatten()
+    }
+
+    /// The create definitely did not happen; what an earlier one left in `doubt` is so still.
+    pub(in crate::provider) fn not_created(&self, id: &SandboxId, doubt: Option<Moment>) {
+        self.with_entry(id, |entry| entry.rest.suspect = doubt);
+    }
+
+    /// The acquire of `id` ends without having heard all its answers, in a panic: what it had asked for may still be on
+    /// its way from now on.
+    pub(in crate::provider) fn broken_off(&self, id: &SandboxId, now: Moment) {
+        let mut state = self.state.lock();
+        let Some(entry) = state.entries.get_mut(id) else { return };
+        if let Some(since) = &mut entry.rest.suspect {
+            *since = now;
             state.unsettled.insert(id.clone());
         }
     }

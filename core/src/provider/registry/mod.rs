@@ -5,11 +5,12 @@ mod acquire;
 mod capacity;
 mod entry;
 mod hold;
+mod owed;
 mod reap;
 mod renew;
 mod show;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,11 +24,13 @@ pub(super) use capacity::SlotAnswer;
 pub(super) use entry::Shared;
 pub use hold::Parked;
 pub(super) use hold::Unpinnable;
+pub(super) use owed::Debt;
 pub use reap::{Refusal, StopWhy};
 pub(super) use reap::{Stop, StopEnd};
 pub(super) use renew::{Asked, Follow, Heard};
 
 use self::entry::{Entry, Held};
+use self::owed::Owed;
 use super::ProviderConfig;
 use super::planted::{Guards, Planted};
 use crate::provider::sandbox::LostReason;
@@ -61,6 +64,8 @@ struct State {
     unsettled: BTreeSet<SandboxId>,
     /// When to look at whom.
     due: BTreeSet<(Moment, SandboxId)>,
+    /// Tenures that may be left in the store and that nothing is kept for.
+    owed: BTreeMap<SandboxId, Owed>,
     slots: usize,
     acquires: usize,
     /// Numbers for holders and reservations.
