@@ -7,6 +7,7 @@ use leasehold::Reach;
 
 use crate::children::Again;
 use crate::guard::said;
+use crate::listed::Listed;
 use crate::{Harness, Kit, Outage, Verdict};
 
 /// One case: a sentence of the contract, and the function that proves it.
@@ -98,6 +99,50 @@ impl Case {
             })
         });
         (Verdict::from(checked), kit.late())
+    }
+}
+
+impl Listed for Case {
+    const SUBJECT: &'static str = "store";
+
+    fn all() -> &'static [Self] {
+        crate::CASES
+    }
+
+    fn groups() -> Vec<&'static str> {
+        Tier::ALL.map(Tier::name).to_vec()
+    }
+
+    fn id(&self) -> &'static str {
+        self.id
+    }
+
+    fn test(&self) -> &'static str {
+        self.test
+    }
+
+    fn rule(&self) -> &'static str {
+        self.rule
+    }
+
+    fn since(&self) -> &'static str {
+        self.since
+    }
+
+    fn family(&self) -> &'static str {
+        self.family()
+    }
+
+    fn group(&self) -> &'static str {
+        self.tier.name()
+    }
+
+    fn needs(&self) -> Vec<String> {
+        self.needs.iter().map(ToString::to_string).collect()
+    }
+
+    fn not_waivable(&self) -> Option<String> {
+        (self.tier == Tier::Core).then(|| format!("{} is of the core tier, which can't be waived", self.id))
     }
 }
 

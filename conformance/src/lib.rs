@@ -1,4 +1,5 @@
-//! The conformance kit: anyone proves a store of leases against the contract, clause by clause.
+//! The conformance kit: anyone proves a store of leases against the contract, clause by clause, or a backend that starts and
+//! stops sandboxes against what a provider relies on.
 //!
 //! Write a [`Harness`] for your store, then either
 //!
@@ -11,6 +12,7 @@
 //! | know what is proved | [`CASES`], and `docs/contract.md` |
 //! | have a recorded history judged | the modules [`history`] and [`checker`] |
 //! | run it from code | [`run_all`], [`Report`] |
+//! | have a backend proved, not a store | the module `backend` (feature `backend`) |
 //! | see that the kit can fail | the module `meta` (feature `meta`) |
 //! | see the provider under every fault | the module `sim` (feature `sim`) |
 //! | have a store proved behind the async facade | the module `facade` (feature `facade`) |
@@ -21,6 +23,8 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used))]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+#[cfg(feature = "backend")]
+pub mod backend;
 pub mod case;
 mod cases;
 mod chance;
@@ -34,6 +38,7 @@ mod guard;
 mod harness;
 pub mod history;
 mod kit;
+mod listed;
 #[cfg(feature = "meta")]
 pub mod meta;
 mod model;
@@ -59,6 +64,7 @@ pub use day::Day;
 pub use guard::Guarded;
 pub use harness::{Capabilities, Damage, Faults, Harness, Namespace, Outage, Unready};
 pub use kit::{Kit, Store};
+pub use listed::Listed;
 pub use options::Options;
 pub use report::{CONTRACT, Line, Report};
 pub use require::{Required, is_required, not_run};

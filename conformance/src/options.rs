@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use crate::case::{Case, Tier};
 use crate::children::Again;
+use crate::listed::Listed;
 use crate::{Day, Required, Waiver};
 
 /// What to run, and how.
@@ -58,13 +59,18 @@ impl Options {
     /// Whether these options ask for `case`.
     #[must_use]
     pub fn wants(&self, case: &Case) -> bool {
-        let named = self.case.as_deref().is_none_or(|asked| asked == case.id || asked == case.clause());
-        named && self.tier.is_none_or(|tier| tier == case.tier)
+        self.ask_for(case)
+    }
+
+    /// The same for a case of any sort.
+    pub(crate) fn ask_for<C: Listed>(&self, case: &C) -> bool {
+        let named = self.case.as_deref().is_none_or(|asked| asked == case.id() || asked == case.clause());
+        named && self.tier.is_none_or(|tier| tier.name() == case.group())
     }
 
     /// The command that repeats `case`.
-    pub(crate) fn repeat_command(&self, case: &Case) -> String {
-        let filled = self.repeat.replace("{case}", case.id).replace("{test}", case.test);
+    pub(crate) fn repeat_command<C: Listed>(&self, case: &C) -> String {
+        let filled = self.repeat.replace("{case}", case.id()).replace("{test}", case.test());
         filled.replace("{seed}", &self.seed.to_string())
     }
 }

@@ -4,16 +4,17 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::Verdict;
-use crate::case::{Case, Tier};
+use crate::case::Case;
+use crate::listed::Listed;
 
 /// The version of the contract that the kit proves.
 pub const CONTRACT: &str = "1.0";
 
 /// How one case went.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct Line<C = Case> {
     /// The case.
-    pub case: Case,
+    pub case: C,
     /// How it ended.
     pub verdict: Verdict,
     /// How long it took.
@@ -25,18 +26,18 @@ pub struct Line {
 /// How a run went.
 #[must_use = "a report may be one of failure"]
 #[derive(Clone, Debug)]
-pub struct Report {
-    /// The store's name.
+pub struct Report<C = Case> {
+    /// The name of what was proved.
     pub name: String,
     /// What chance went by.
     pub seed: u64,
     /// Every case that was asked for.
-    pub lines: Vec<Line>,
+    pub lines: Vec<Line<C>>,
     /// What is wrong with the run itself: waivers that match nothing, ran out or are not needed.
     pub findings: Vec<String>,
 }
 
-impl Report {
+impl<C: Listed> Report<C> {
     /// Whether nothing failed and something ran.
     #[must_use]
     pub fn is_success(&self) -> bool {
@@ -77,15 +78,15 @@ impl Report {
     #[must_use]
     pub fn header(&self) -> String {
         let mut header = format!("{}: contract {CONTRACT}", self.name);
-        for tier in Tier::ALL {
-            let of_tier = || self.lines.iter().filter(|line| line.case.tier == tier);
+        for group in C::groups() {
+            let of_group = || self.lines.iter().filter(|line| line.case.group() == group);
             let applicable =
-                of_tier().filter(|line| !matches!(line.verdict, Verdict::NotApplicable(_))).count();
-            let passed = of_tier().filter(|line| line.verdict == Verdict::Passed).count();
-            let _ = match (of_tier().count(), applicable) {
-                (0, _) => write!(header, " · {tier} not asked for"),
-                (_, 0) => write!(header, " · {tier} not declared"),
-                _ => write!(header, " · {tier} {passed}/{applicable}"),
+                of_group().filter(|line| !matches!(line.verdict, Verdict::NotApplicable(_))).count();
+            let passed = of_group().filter(|line| line.verdict == Verdict::Passed).count();
+            let _ = match (of_group().count(), applicable) {
+                (0, _) => write!(header, " · {group} not asked for"),
+                (_, 0) => write!(header, " · {group} not declared"),
+                _ => write!(header, " · {group} {passed}/{applicable}"),
             };
         }
         if self.is_partial() {
@@ -116,19 +117,19 @@ impl Report {
     #[must_use]
     pub fn json(&self) -> Value {
         json!({
-            "store": self.name,
+            C::SUBJECT: self.name,
             "contract": CONTRACT,
             "seed": self.seed,
             "success": self.is_success(),
             "partial": self.is_partial(),
             "summary": self.summary(),
             "findings": self.findings,
-            "cases": self.lines.iter().map(Line::json).collect::<Vec<_>>(),
+            "cases": self.lines.iter().map(|line| line.json()).collect::<Vec<_>>(),
         })
     }
 }
 
-impl Line {
+impl<C: Listed> Line<C> {
     fn json(&self) -> Value {
         let Self { case, verdict, took, repeat } = self;
         let (expected, until) = match verdict {
@@ -137,13 +138,13 @@ impl Line {
             _ => (None, None),
         };
         json!({
-            "case": case.id,
+            "case": case.id(),
             "clause": case.clause(),
             "family": case.family(),
-            "tier": case.tier.name(),
-            "since": case.since,
-            "rule": case.rule,
-            "needs": case.needs.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "tier": case.group(),
+            "since": case.since(),
+            "rule": case.rule(),
+            "needs": case.needs(),
             "verdict": verdict.word(),
             "expected": expected,
             "detail": verdict.detail(),

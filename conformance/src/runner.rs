@@ -7,34 +7,46 @@ use leasehold::Deadline;
 
 use crate::case::Case;
 use crate::guard::guarded;
+use crate::listed::Listed;
 use crate::report::{Line, Report};
-use crate::{CASES, Harness, Options, Verdict, Waiver, waiver};
+use crate::{Harness, Options, Verdict, Waiver, waiver};
 
 /// How far a run is, for whoever shows it.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
+pub enum Progress<'a, C = Case> {
     /// A case begins: which, as the how-manieth of how many.
-    Began(&'a Case, usize, usize),
+    Began(&'a C, usize, usize),
     /// A case ended.
-    Ended(&'a Line),
+    Ended(&'a Line<C>),
 }
 
 /// Runs the cases that `options` ask for on `harness`; `told` hears of each as it begins and as it ends.
 pub fn run_all(harness: &Arc<dyn Harness>, options: &Options, told: &mut dyn FnMut(Progress<'_>)) -> Report {
-    let wanted: Vec<&Case> = CASES.iter().filter(|case| options.wants(case)).collect();
     let waivers = waivers(harness, options);
+    run_each(harness.name(), &waivers, options, &|case| run_case(harness, case, options), told)
+}
+
+/// Runs the cases that `options` ask for, each by `run`.
+pub(crate) fn run_each<C: Listed>(
+    name: String,
+    waivers: &[Waiver],
+    options: &Options,
+    run: &dyn Fn(&C) -> Verdict,
+    told: &mut dyn FnMut(Progress<'_, C>),
+) -> Report<C> {
+    let wanted: Vec<&C> = C::all().iter().filter(|case| options.ask_for(*case)).collect();
     let mut lines = Vec::with_capacity(wanted.len());
     for (n, case) in wanted.iter().enumerate() {
         told(Progress::Began(case, n + 1, wanted.len()));
         let started = Deadline::after(options.patience);
-        let verdict = waiver::waive(case, run_case(harness, case, options), &waivers, options.today);
+        let verdict = waiver::waive(*case, run(case), waivers, options.today);
         let line =
-            Line { case: **case, verdict, took: started.elapsed(), repeat: options.repeat_command(case) };
+            Line { case: **case, verdict, took: started.elapsed(), repeat: options.repeat_command(*case) };
         told(Progress::Ended(&line));
         lines.push(line);
     }
-    let findings = waiver::findings(&waivers, &lines, options.today);
-    Report { name: harness.name(), seed: options.seed, lines, findings }
+    let findings = waiver::findings(waivers, &lines, options.today);
+    Report { name, seed: options.seed, lines, findings }
 }
 
 /// The waivers of the harness and those of the options.
@@ -46,23 +58,35 @@ pub(crate) fn waivers(harness: &Arc<dyn Harness>, options: &Options) -> Vec<Waiv
 
 /// Runs one case on a thread of its own, and gives up on it when it takes too long.
 pub fn run_case(harness: &Arc<dyn Harness>, case: &Case, options: &Options) -> Verdict {
-    let (tell, told) = mpsc::channel();
     let run = {
         let (harness, case, seed) = (Arc::clone(harness), *case, options.seed);
         let again = options.again.clone();
-        // Nobody listens any more when the case was given up.
-        move || drop(tell.send(case.run_in(&*harness, seed, again.as_ref())))
+        move || case.run_in(&*harness, seed, again.as_ref())
     };
-    if let Err(error) = thread::Builder::new().name(case.id.to_owned()).spawn(run) {
+    let patience = patience(harness, options).saturating_mul(rounds(case));
+    bounded(&harness.name(), case.id, patience, options, run)
+}
+
+/// Runs `run` on a thread of its own for `patience` at most; what may not be left out is an error where it was not run.
+pub(crate) fn bounded(
+    name: &str,
+    case: &str,
+    patience: Duration,
+    options: &Options,
+    run: impl FnOnce() -> Verdict + Send + 'static,
+) -> Verdict {
+    let (tell, told) = mpsc::channel();
+    // Nobody listens any more when the case was given up.
+    let run = move || drop(tell.send(run()));
+    if let Err(error) = thread::Builder::new().name(case.to_owned()).spawn(run) {
         return Verdict::HarnessError(format!("no thread for the case: {error}"));
     }
-    let patience = patience(harness, options).saturating_mul(rounds(case));
     let verdict = told.recv_timeout(patience).unwrap_or_else(|_| Verdict::Failed {
         expected: format!("an end within {patience:?}"),
         seen: "the case hung; its thread was left behind".to_owned(),
     });
     match verdict {
-        Verdict::NotRun(why) => match options.required.asked_for(&harness.name(), &why) {
+        Verdict::NotRun(why) => match options.required.asked_for(name, &why) {
             Some(name) => {
                 Verdict::HarnessError(format!("not run, and LEASEHOLD_REQUIRE names {name}: {why}"))
             }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::case::Case;
 use crate::children::Again;
+use crate::listed::Listed;
 use crate::runner::{run_case, waivers};
 use crate::{CASES, Harness, Options, Verdict, waiver};
 
@@ -25,19 +27,23 @@ pub fn prove_case(harness: impl Harness, id: &str, package: &str, module: &str) 
     let waivers: Vec<_> =
         waivers(&harness, &options).into_iter().filter(|waiver| waiver.case == case.id).collect();
     let verdict = waiver::waive(case, run_case(&harness, case, &options), &waivers, options.today);
-    let (store, rule, repeat) = (harness.name(), case.rule, options.repeat_command(case));
-    let detail = verdict.detail().unwrap_or_default();
-    match &verdict {
-        Verdict::Passed | Verdict::NotApplicable(_) if !waivers.is_empty() => {
-            panic!("the waiver of {id} is no longer needed on {store}: {verdict}")
+    judge(&harness.name(), case, &verdict, !waivers.is_empty(), &options.repeat_command(case));
+}
+
+/// Panics where `verdict` on `case` is a failure, or where a waiver of it is not needed.
+pub(crate) fn judge<C: Listed>(name: &str, case: &C, verdict: &Verdict, waived: bool, repeat: &str) {
+    let (id, rule, detail) = (case.id(), case.rule(), verdict.detail().unwrap_or_default());
+    match verdict {
+        Verdict::Passed | Verdict::NotApplicable(_) if waived => {
+            panic!("the waiver of {id} is no longer needed on {name}: {verdict}")
         }
         Verdict::Passed => {}
-        Verdict::NotApplicable(_) | Verdict::NotRun(_) => eprintln!("{id} on {store}: {verdict}: {detail}"),
-        Verdict::Waived { reason, until } => eprintln!("{id} on {store}: waived until {until}: {reason}"),
+        Verdict::NotApplicable(_) | Verdict::NotRun(_) => eprintln!("{id} on {name}: {verdict}: {detail}"),
+        Verdict::Waived { reason, until } => eprintln!("{id} on {name}: waived until {until}: {reason}"),
         Verdict::Failed { expected, seen } => panic!(
-            "{id} on {store}\n     rule: {rule}\n expected: {expected}\n     seen: {seen}\n   repeat: {repeat}"
+            "{id} on {name}\n     rule: {rule}\n expected: {expected}\n     seen: {seen}\n   repeat: {repeat}"
         ),
-        Verdict::HarnessError(_) => panic!("{id} on {store}: harness error: {detail}\n   repeat: {repeat}"),
+        Verdict::HarnessError(_) => panic!("{id} on {name}: harness error: {detail}\n   repeat: {repeat}"),
     }
 }
 
@@ -46,11 +52,11 @@ pub fn prove_case(harness: impl Harness, id: &str, package: &str, module: &str) 
 /// # Panics
 /// When one doesn't.
 pub fn prove_waivers(harness: impl Harness) {
-    let findings = waiver::findings(&harness.waivers(), &[], Options::default().today);
+    let findings = waiver::findings::<Case>(&harness.waivers(), &[], Options::default().today);
     assert!(findings.is_empty(), "{}: {}", harness.name(), findings.join("; "));
 }
 
-fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     match std::env::var("LEASEHOLD_SEED") {
         Ok(text) => text.parse().unwrap_or_else(|_| panic!("LEASEHOLD_SEED={text:?} is not a whole number")),
         Err(_) => Options::SEED,

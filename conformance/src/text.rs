@@ -3,18 +3,19 @@
 use std::fmt::{self, Write};
 
 use crate::Verdict;
+use crate::listed::Listed;
 use crate::report::{Line, Report};
 
-pub(crate) fn render(report: &Report) -> String {
+pub(crate) fn render<C: Listed>(report: &Report<C>) -> String {
     let mut text = String::new();
     // Writing to a string can't fail.
     let _ = write(&mut text, report);
     text
 }
 
-fn write(text: &mut String, report: &Report) -> fmt::Result {
+fn write<C: Listed>(text: &mut String, report: &Report<C>) -> fmt::Result {
     writeln!(text, "\n{}", report.header())?;
-    let width = report.lines.iter().map(|line| line.case.id.len()).max().unwrap_or_default();
+    let width = report.lines.iter().map(|line| line.case.id().len()).max().unwrap_or_default();
     let mut family = "";
     for line in &report.lines {
         if line.case.family() != family {
@@ -28,16 +29,16 @@ fn write(text: &mut String, report: &Report) -> fmt::Result {
         writeln!(text, "\n  FAIL {finding}")?;
     }
     if !report.has_passed() {
-        writeln!(text, "\n  No case passed, so nothing is shown about this store.")?;
+        writeln!(text, "\n  No case passed, so nothing is shown about this {}.", C::SUBJECT)?;
     }
     writeln!(text, "\n{}", report.summary())
 }
 
-fn row(text: &mut String, line: &Line, width: usize) -> fmt::Result {
+fn row<C: Listed>(text: &mut String, line: &Line<C>, width: usize) -> fmt::Result {
     let Line { case, verdict, took, .. } = line;
     let millis = took.as_secs_f64() * 1e3;
     let word = verdict.word();
-    writeln!(text, "    {word:<7} {:<width$} {millis:>8.1} ms  {}", case.id, case.rule)?;
+    writeln!(text, "    {word:<7} {:<width$} {millis:>8.1} ms  {}", case.id(), case.rule())?;
     match verdict {
         Verdict::NotApplicable(why) | Verdict::NotRun(why) => writeln!(text, "            {why}"),
         Verdict::Waived { reason, until } => writeln!(text, "            until {until}: {reason}"),
@@ -45,10 +46,10 @@ fn row(text: &mut String, line: &Line, width: usize) -> fmt::Result {
     }
 }
 
-fn failure(text: &mut String, line: &Line) -> fmt::Result {
+fn failure<C: Listed>(text: &mut String, line: &Line<C>) -> fmt::Result {
     let Line { case, verdict, repeat, .. } = line;
-    writeln!(text, "\n  {verdict} {}", case.id)?;
-    said(text, "rule", case.rule)?;
+    writeln!(text, "\n  {verdict} {}", case.id())?;
+    said(text, "rule", case.rule())?;
     if let Verdict::Failed { expected, .. } = verdict {
         said(text, "expected", expected)?;
     }

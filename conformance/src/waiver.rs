@@ -1,6 +1,6 @@
-use crate::case::{Case, Tier};
+use crate::listed::Listed;
 use crate::report::Line;
-use crate::{CASES, Day, Verdict};
+use crate::{Day, Verdict};
 
 /// A failure that is borne for a while, with a reason and a last day. A harness says which; see
 /// [`Harness::waivers`](crate::Harness::waivers).
@@ -24,18 +24,18 @@ impl Waiver {
     }
 
     /// Whether a failure of `case` is borne today.
-    fn covers(&self, case: &Case, today: Day) -> bool {
-        self.case == case.id && self.flaw(today).is_none()
+    fn covers<C: Listed>(&self, case: &C, today: Day) -> bool {
+        self.case == case.id() && self.flaw::<C>(today).is_none()
     }
 
     /// Why it can't hold, whatever the cases come to.
-    fn flaw(&self, today: Day) -> Option<String> {
+    fn flaw<C: Listed>(&self, today: Day) -> Option<String> {
         let Self { case: id, reason, until } = self;
-        let Some(case) = CASES.iter().find(|case| case.id == id) else {
+        let Some(case) = C::all().iter().find(|case| case.id() == id) else {
             return Some(format!("the waiver of {id} matches no case"));
         };
-        if case.tier == Tier::Core {
-            return Some(format!("{id} is of the core tier, which can't be waived"));
+        if let Some(why) = case.not_waivable() {
+            return Some(why);
         }
         if reason.trim().is_empty() {
             return Some(format!("the waiver of {id} gives no reason"));
@@ -55,7 +55,7 @@ impl Waiver {
 }
 
 /// The verdict on `case` in the light of the waivers.
-pub(crate) fn waive(case: &Case, verdict: Verdict, waivers: &[Waiver], today: Day) -> Verdict {
+pub(crate) fn waive<C: Listed>(case: &C, verdict: Verdict, waivers: &[Waiver], today: Day) -> Verdict {
     let waiver = waivers.iter().find(|waiver| waiver.covers(case, today));
     match (verdict, waiver) {
         (Verdict::Failed { .. }, Some(waiver)) => {
@@ -66,10 +66,10 @@ pub(crate) fn waive(case: &Case, verdict: Verdict, waivers: &[Waiver], today: Da
 }
 
 /// What is wrong with the waivers themselves, each a failure of the run.
-pub(crate) fn findings(waivers: &[Waiver], lines: &[Line], today: Day) -> Vec<String> {
+pub(crate) fn findings<C: Listed>(waivers: &[Waiver], lines: &[Line<C>], today: Day) -> Vec<String> {
     let finding = |waiver: &Waiver| {
-        let line = || lines.iter().find(|line| line.case.id == waiver.case);
-        waiver.flaw(today).or_else(|| waiver.needless(&line()?.verdict))
+        let line = || lines.iter().find(|line| line.case.id() == waiver.case);
+        waiver.flaw::<C>(today).or_else(|| waiver.needless(&line()?.verdict))
     };
     waivers.iter().filter_map(finding).collect()
 }
@@ -79,6 +79,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::CASES;
+    use crate::case::Case;
 
     const RACE: &str = "A1.one_claim_of_many_wins";
 
@@ -147,7 +149,7 @@ mod tests {
         let waivers = [Waiver::new(RACE, "known", "2027-01-01")];
         let not_run = Verdict::NotRun("no server".to_owned());
         assert_eq!(findings(&waivers, &[ran(RACE, not_run)], today()), Vec::<String>::new());
-        assert_eq!(findings(&waivers, &[], today()), Vec::<String>::new());
+        assert_eq!(findings::<Case>(&waivers, &[], today()), Vec::<String>::new());
     }
 
     #[test]

@@ -120,17 +120,22 @@ fn file_system(busybox: &[u8]) -> Vec<u8> {
 }
 
 /// Removes every container of the namespace that a test left, and says which they were.
-async fn sweep(docker: &Docker, namespace: &str) -> Vec<String> {
+pub(crate) async fn sweep(docker: &Docker, namespace: &str) -> Vec<String> {
     let mut left = Vec::new();
     for (id, name) in all(docker).await {
-        let parts: Vec<&str> = name.split('.').collect();
-        if parts.get(1) == Some(&namespace) || parts.get(1) == Some(&format!("{namespace}-y").as_str()) {
+        if is_of(&name, namespace) {
             let options = RemoveContainerOptionsBuilder::new().force(true).v(true).build();
             let _ = docker.remove_container(&id, Some(options)).await;
             left.push(name);
         }
     }
     left
+}
+
+/// Whether a container of this name is of the namespace, or of the neighbour that tests give it.
+pub(crate) fn is_of(name: &str, namespace: &str) -> bool {
+    let whose = name.split('.').nth(1);
+    whose.is_some_and(|whose| whose.strip_prefix(namespace).is_some_and(|rest| ["", "-y"].contains(&rest)))
 }
 
 /// Every container of the engine, by id and name.

@@ -1,7 +1,8 @@
 use std::time::Duration;
 
-use crate::case::Tier;
-use crate::{CASES, Options};
+use crate::Options;
+use crate::case::{Case, Tier};
+use crate::listed::Listed;
 
 /// What the command line asks for.
 #[derive(Clone, Debug)]
@@ -42,6 +43,14 @@ pub const OPTIONS: &str = "\
 /// # Errors
 /// What is wrong with it and what would be right.
 pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Asked, String> {
+    parse_for::<Case>(args)
+}
+
+/// The same for cases of this sort.
+///
+/// # Errors
+/// What is wrong with it and what would be right.
+pub(crate) fn parse_for<C: Listed>(args: impl IntoIterator<Item = String>) -> Result<Asked, String> {
     let mut asked =
         Asked { options: Options::default(), json: None, list: false, help: false, rest: Vec::new() };
     let mut args = args.into_iter();
@@ -49,7 +58,9 @@ pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Asked, String> {
         let mut value = |what: &str| args.next().ok_or_else(|| format!("{arg} takes {what}"));
         match arg.as_str() {
             "--tier" => asked.options.tier = Some(tier(&value(&format!("a tier: {}", tiers()))?)?),
-            "--case" => asked.options.case = Some(case(value("a case or a clause; --list has them all")?)?),
+            "--case" => {
+                asked.options.case = Some(case::<C>(value("a case or a clause; --list has them all")?)?)
+            }
             "--seed" => asked.options.seed = number("the seed", &value("a whole number")?)?,
             "--patience" => {
                 let seconds = number("the patience", &value("a whole number of seconds")?)?;
@@ -78,8 +89,8 @@ fn tiers() -> String {
     format!("{} or {last}", first.join(", "))
 }
 
-fn case(id: String) -> Result<String, String> {
-    if CASES.iter().any(|case| case.id == id || case.clause() == id) {
+fn case<C: Listed>(id: String) -> Result<String, String> {
+    if C::all().iter().any(|case| case.id() == id || case.clause() == id) {
         return Ok(id);
     }
     Err(format!("there is no case or clause {id:?}; --list has them all"))

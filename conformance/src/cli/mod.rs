@@ -11,8 +11,12 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+#[cfg(feature = "backend")]
+pub(crate) use ask::parse_for;
 pub use ask::{Asked, OPTIONS, parse};
 pub use conform::conform;
+#[cfg(feature = "backend")]
+pub(crate) use conform::conform_by;
 
 use crate::Harness;
 use crate::children::{Again, serve_if_asked};
@@ -41,12 +45,12 @@ pub fn main(harness: Arc<dyn Harness>) -> ExitCode {
     }
 }
 
-fn refuse(why: &str) -> ExitCode {
+pub(crate) fn refuse(why: &str) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "{why}");
     ExitCode::from(2)
 }
 
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     // A reader that went away (`| head`) is no reason to panic.
     let _ = writeln!(std::io::stdout(), "{text}");
 }

@@ -1,21 +1,22 @@
 use std::io::{IsTerminal, Write};
 
 use crate::Progress;
+use crate::listed::Listed;
 
 /// A line on a terminal that says what is being done, and leaves no trace.
 pub(super) struct Ticker {
-    store: String,
+    subject: String,
     shown: bool,
 }
 
 impl Ticker {
-    pub(super) fn new(store: &str) -> Self {
-        Self { store: store.to_owned(), shown: std::io::stderr().is_terminal() }
+    pub(super) fn new(subject: &str) -> Self {
+        Self { subject: subject.to_owned(), shown: std::io::stderr().is_terminal() }
     }
 
-    pub(super) fn tell(&self, progress: Progress<'_>) {
+    pub(super) fn tell<C: Listed>(&self, progress: Progress<'_, C>) {
         if let Progress::Began(case, n, of) = progress {
-            self.write(&format!("{} {n}/{of} {}", self.store, case.id));
+            self.write(&format!("{} {n}/{of} {}", self.subject, case.id()));
         }
     }
 
